@@ -1,0 +1,43 @@
+/* pool.h - a fixed team of threads that runs one function together.
+ *
+ * The caller is thread 0; the others wait between runs: they spin for a moment,
+ * then park in the kernel, so that an idle engine costs nothing. Inside a run,
+ * sl_pool_barrier joins all threads (spin, then park), and sl_tiles hands out
+ * work: any thread may take any tile, since no result depends on who computes it.
+ */
+#ifndef SL_BASE_POOL_H
+#define SL_BASE_POOL_H
+
+#include <stdatomic.h>
+#include <stddef.h>
+#include "base/status.h"
+
+typedef struct sl_pool sl_pool;
+typedef void sl_pool_fn(void *arg, size_t thread);
+
+/* n_threads >= 1, the caller's included. SL_ENOMEM, SL_EINVAL. */
+sl_status sl_pool_create(sl_pool **out, size_t n_threads, sl_err *err);
+void sl_pool_destroy(sl_pool *pool); /* accepts NULL; not from inside a run */
+size_t sl_pool_threads(const sl_pool *pool);
+
+/* Run fn(arg, thread) on every thread, return when all have ended. No heap call. One run at a time. */
+void sl_pool_run(sl_pool *pool, sl_pool_fn *fn, void *arg);
+
+/* Wait for all threads of the run; writes before it are seen by all after it. */
+void sl_pool_barrier(sl_pool *pool);
+
+/* Tiles 0..n-1, each handed out once. Reset before the threads start to take. */
+typedef struct sl_tiles {
+    _Alignas(64) atomic_size_t next;
+} sl_tiles;
+
+static inline void sl_tiles_reset(sl_tiles *t)
+{
+    atomic_store_explicit(&t->next, 0, memory_order_relaxed);
+}
+static inline size_t sl_tiles_take(sl_tiles *t) /* the caller stops at the first number >= n */
+{
+    return atomic_fetch_add_explicit(&t->next, 1, memory_order_relaxed);
+}
+
+#endif

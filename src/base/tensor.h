@@ -1,0 +1,33 @@
+/* tensor.h - the number formats by name, and a matrix as it lies in memory. No arithmetic. */
+#ifndef SL_BASE_TENSOR_H
+#define SL_BASE_TENSOR_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/* name, elements in a block, bytes of a block. What the bits mean is in quant/. */
+#define SL_FORMAT_LIST(X)                                                                                              \
+    X(F32, 1, 4)                                                                                                       \
+    X(F16, 1, 2)                                                                                                       \
+    X(BF16, 1, 2)                                                                                                      \
+    X(Q8_0, 32, 34)                                                                                                    \
+    X(Q4_0, 32, 18)                                                                                                    \
+    X(Q4_1, 32, 20)
+
+typedef enum sl_format {
+#define SL_FORMAT_ENUM(name, block, bytes) SL_FORMAT_##name,
+    SL_FORMAT_LIST(SL_FORMAT_ENUM)
+#undef SL_FORMAT_ENUM
+        SL_FORMAT_COUNT
+} sl_format;
+
+/* A matrix [rows][cols] as stored, rows one after another, `row_bytes` apart.
+ * Borrowed memory: valid as long as the file it lies in is open. A vector is one row. */
+typedef struct sl_tensor {
+    const void *data; /* NULL: no tensor (an optional one that the file lacks) */
+    sl_format format;
+    size_t rows, cols;
+    size_t row_bytes;
+} sl_tensor;
+
+#endif

@@ -1,0 +1,49 @@
+/* weights.h - a checkpoint as a set of named tensors and settings, whatever the container. */
+#ifndef SL_FORMATS_WEIGHTS_H
+#define SL_FORMATS_WEIGHTS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "base/status.h"
+#include "base/tensor.h"
+#include "tokenizer/vocab.h"
+
+typedef struct sl_weights sl_weights;
+
+/* Map `path` (a .gguf file) and check every length, count, offset and type in it.
+ * SL_ENOTFOUND, SL_EIO, SL_EFORMAT, SL_EUNSUPPORTED, SL_ENOMEM; err names file and place. */
+sl_status sl_weights_open(sl_weights **out, const char *path, sl_err *err);
+void sl_weights_close(sl_weights *w); /* accepts NULL; every borrowed pointer becomes invalid */
+
+const char *sl_weights_path(const sl_weights *w);
+const char *sl_weights_arch(const sl_weights *w); /* general.architecture: "llama" */
+uint64_t sl_weights_file_bytes(const sl_weights *w);
+
+/* Tensors in file order. A tensor of more than two dimensions is [product of the outer][cols]. */
+typedef struct sl_weight_info {
+    const char *name;
+    sl_tensor tensor;
+    uint32_t n_dims;
+    uint64_t dims[4]; /* as the file says, innermost first */
+    uint64_t bytes;
+} sl_weight_info;
+size_t sl_weights_count(const sl_weights *w);
+const sl_weight_info *sl_weights_at(const sl_weights *w, size_t i);
+const sl_weight_info *sl_weights_find(const sl_weights *w, const char *name); /* NULL: not there; O(1) */
+
+/* Settings. `key` may hold one %s for the architecture's name: "%s.block_count".
+ * Any integer width is accepted for an unsigned number, any number for a float.
+ * required: a missing key is SL_EFORMAT; otherwise *out keeps its value. A key of a wrong
+ * type or out of range is SL_EFORMAT either way; err names the key. */
+sl_status sl_weights_get_u64(const sl_weights *w, const char *key, bool required, uint64_t *out, sl_err *err);
+sl_status sl_weights_get_f64(const sl_weights *w, const char *key, bool required, double *out, sl_err *err);
+/* Borrowed, NUL-terminated. A string holding a NUL byte is SL_EFORMAT. */
+sl_status sl_weights_get_str(const sl_weights *w, const char *key, bool required, const char **out, sl_err *err);
+
+/* The vocabulary that the file carries, in the tokenizer's neutral form; its strings are
+ * borrowed from w. SL_ENOTFOUND when the file has none. */
+sl_status sl_weights_vocab(const sl_weights *w, sl_vocab *out, sl_err *err);
+void sl_vocab_fini(sl_vocab *v); /* frees the arrays that sl_weights_vocab made */
+
+#endif

@@ -1,0 +1,176 @@
+/* kernels.h - hot code behind one table: every function type with its contract.
+ *
+ * A kernel is pure: no allocation, threads, log or error; all that could be wrong was
+ * checked when the plan was built. One call works on one tile, on one thread.
+ * scalar/ fills every slot and says what it means; an ISA folder overwrites what pays.
+ *
+ * Same bits for any number of tokens: within one ISA, an output element is made by the
+ * same sequence of floating-point operations whatever T, the row range or the tile
+ * around it (docs/numerics.md). Integer sums are exact, so they may be formed in any way.
+ *
+ * Letters: T tokens, R rows, K columns (the summed dimension), C head width,
+ * P page size in tokens, G groups = ceil(K / 32).
+ */
+#ifndef SL_KERNELS_KERNELS_H
+#define SL_KERNELS_KERNELS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "base/cpu.h"
+#include "base/tensor.h"
+
+/* ---- activations ------------------------------------------------------------- */
+
+/* How a linear operation sees its input. */
+typedef enum sl_act_type { SL_ACT_F32, SL_ACT_Q8, SL_ACT_COUNT } sl_act_type;
+
+/* Forms of the same input; a weight format asks for some of them (sl_panel.needs). */
+enum { SL_NEED_F32 = 1, SL_NEED_Q8 = 2, SL_NEED_Q16 = 4 };
+
+/* T rows of activations in the forms that were asked for; the rest is NULL.
+ * Group g of a row holds elements 32g .. 32g+31: x is about d * q.
+ * Rows of q8 and q16 have 32 * G elements, padded with zeros, so K needs no multiple. */
+typedef struct sl_act {
+    size_t T, K, G;
+    const float *f32; /* [T][ldf] */
+    size_t ldf;       /* row stride of f32 in elements */
+    int8_t *q8;       /* [T][32 G], within -127..127 */
+    int16_t *q16;     /* the same numbers, widened */
+    float *d;         /* [T][G] scale: absmax / 127 */
+    int32_t *sum;     /* [T][G] sum of the group's q */
+    float *dsum;      /* [T][G] d * sum */
+} sl_act;
+
+/* Fill q8, d, sum, dsum (and q16 unless NULL) for rows t0..t1 of act->f32.
+ * q = round half to even of x / d; a group of zeros has d = 0. Not finite: the group's d
+ * is NaN and its q 0, so that the fault shows in the result. */
+typedef void sl_quantize_fn(const sl_act *act, size_t t0, size_t t1);
+
+/* ---- linear: y = x W^T ------------------------------------------------------- */
+
+/* Weights as stored, decoded into the canonical form that `micro` multiplies. */
+#define SL_PANEL_ROWS 8
+
+/* dst: the panel of rows r0..r0+8 (rows at or past `r1` repeat row r1 - 1) and columns
+ * k0..k1, k0 and k1 multiples of 32 except k1 = K. */
+typedef void sl_panel_decode_fn(void *dst, const sl_tensor *w, size_t r0, size_t r1, size_t k0, size_t k1);
+
+/* y[t][0..rows) += panel of columns k0..k1 times x rows t0..t1; rows <= 8, y[t] starts at
+ * y + (t - t0) * ldy. With first set, y is not read but begins at zero. */
+typedef void sl_panel_micro_fn(float *y, size_t ldy, const void *panel, size_t rows, size_t k0, size_t k1,
+                               const sl_act *x, size_t t0, size_t t1, bool first);
+
+/* The same product for few tokens, straight from the stored rows r0..r1, all K; no panel is
+ * written. y[t][r - r0]. The bits are those of decode + micro. */
+typedef void sl_panel_narrow_fn(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const sl_act *x,
+                                size_t t0, size_t t1);
+
+typedef struct sl_panel {
+    const char *name;      /* "q4_0 u4 x8": for info, trace and bench */
+    unsigned needs;        /* SL_NEED_* of micro */
+    unsigned narrow_needs; /* SL_NEED_* of narrow */
+    size_t group_bytes;    /* panel bytes per 32 columns */
+    sl_panel_decode_fn *decode;
+    sl_panel_micro_fn *micro;
+    sl_panel_narrow_fn *narrow; /* optional */
+    size_t narrow_max;          /* largest T for narrow; 0 without one */
+} sl_panel;
+
+/* ---- rows -------------------------------------------------------------------- */
+
+/* y[t][i] = x[t][i] * w[i] / sqrt(mean_i(x[t][i]^2) + eps); y may be x.
+ * x, y [T][K], row strides ldx, ldy; w [K]. Source: Zhang & Sennrich 2019, arXiv 1910.07467. */
+typedef void sl_rms_norm_fn(float *y, size_t ldy, const float *x, size_t ldx, const float *w, size_t T, size_t K,
+                            float eps);
+/* y[i] = a[i] + b[i]; y may be a or b. */
+typedef void sl_add_fn(float *y, const float *a, const float *b, size_t n);
+/* y[i] = a[i] * b[i]; y may be a or b. */
+typedef void sl_mul_fn(float *y, const float *a, const float *b, size_t n);
+/* y[i] = x[i] / (1 + exp(-x[i])); y may be x. */
+typedef void sl_silu_fn(float *y, const float *x, size_t n);
+/* Rotate one head in place. cs [C/2][2]: cosine, sine.
+ * half: pairs (i, i + C/2); adjacent: pairs (2i, 2i + 1). C is the rotated width, even. */
+typedef void sl_rope_fn(float *x, const float *cs, size_t C);
+
+/* ---- KV pages ---------------------------------------------------------------- */
+
+#define SL_KV_TYPE_LIST(X) X(F32, 4, "f32") X(F16, 2, "f16") X(BF16, 2, "bf16")
+typedef enum sl_kv_type {
+#define SL_KV_ENUM(name, bytes, text) SL_KV_##name,
+    SL_KV_TYPE_LIST(SL_KV_ENUM)
+#undef SL_KV_ENUM
+        SL_KV_COUNT
+} sl_kv_type;
+
+/* One head of one page.
+ *   K  [C/g][P][g]  so that scores of neighbouring tokens are neighbouring sums;
+ *                   g = 1 (f32, f16) or 2 (bf16, the ISA's pair); C is even
+ *   V  [P][C]
+ * P is a multiple of 16. Slots that hold no token yet may contain anything. */
+typedef struct sl_kv_head {
+    void *data;
+    size_t P, C;
+} sl_kv_head;
+
+/* Store one token's head, rounded to nearest even, at slot `at` < P. x [C]. */
+typedef void sl_kv_write_fn(const sl_kv_head *h, size_t at, const float *x);
+
+/* s[r][j] = sum over c of q[r][c] * K[at + j][c], for j in 0..n, each sum in the order of c.
+ * q [R][C], row stride ldq; s row stride lds, with room for n rounded up to 16 (what lies
+ * beyond n is undefined). at is a multiple of 16, at + n <= P. */
+typedef void sl_attn_scores_fn(float *s, size_t lds, const float *q, size_t ldq, size_t R, const sl_kv_head *k,
+                               size_t at, size_t n);
+
+/* Softmax of one chunk, without the division: *max = max of s[0..n), s[j] = exp(s[j] - *max),
+ * *sum = their sum. n in 1..256. Element j goes to the same partial sum whatever n. */
+typedef void sl_attn_softmax_fn(float *s, size_t n, float *max, float *sum);
+
+/* acc[r][c] += sum over j in 0..n[r] of p[r][j] * V[at + j][c], in the order of j.
+ * acc [R][C] dense; p row stride ldp. V beyond a row's own n[r] is not multiplied for that row. */
+typedef void sl_attn_mix_fn(float *acc, const float *p, size_t ldp, const uint32_t *n, size_t R, const sl_kv_head *v,
+                            size_t at);
+
+/* Join a further chunk (m2, l2, a2) to the running (m, l, a): m = max, l and a rescaled to
+ * the new maximum and added. a, a2 [C]. A running m of -INFINITY with l = 0 and a = 0 is empty. */
+typedef void sl_attn_fold_fn(float *m, float *l, float *a, float m2, float l2, const float *a2, size_t C);
+
+/* y[i] = a[i] * s */
+typedef void sl_scale_fn(float *y, const float *a, float s, size_t n);
+
+/* ---- the table --------------------------------------------------------------- */
+
+typedef struct sl_kernels {
+    sl_isa isa; /* highest folder that wrote a slot */
+    sl_quantize_fn *quantize;
+    sl_panel panel[SL_FORMAT_COUNT][SL_ACT_COUNT]; /* float formats ignore the activation type: F32 */
+    sl_rms_norm_fn *rms_norm;
+    sl_add_fn *add;
+    sl_mul_fn *mul;
+    sl_scale_fn *scale;
+    sl_silu_fn *silu;
+    sl_rope_fn *rope_half, *rope_adjacent;
+    sl_kv_write_fn *kv_write_k[SL_KV_COUNT], *kv_write_v[SL_KV_COUNT];
+    sl_attn_scores_fn *attn_scores[SL_KV_COUNT];
+    sl_attn_softmax_fn *attn_softmax;
+    sl_attn_mix_fn *attn_mix[SL_KV_COUNT];
+    sl_attn_fold_fn *attn_fold;
+} sl_kernels;
+
+/* Scalar everywhere, then each folder up to `ceiling` that this build has. Sets every slot. */
+void sl_kernels_init(sl_kernels *k, sl_isa ceiling);
+/* Kernel folders in this build, as a list for --version: "scalar avx2". */
+const char *sl_kernels_built(void);
+
+/* Scratch that sl_linear needs for a matrix of K columns, whatever its rows. */
+size_t sl_linear_scratch(size_t K);
+
+/* y[t - t0][r - r0] for rows r0..r1 of w and tokens t0..t1 of x: chooses narrow or
+ * decode + micro and blocks for the caches. y row stride ldy >= r1 - r0. `act` as planned;
+ * x holds the forms that sl_linear_needs names. scratch: 64-byte aligned. */
+void sl_linear(const sl_kernels *k, sl_act_type act, float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1,
+               const sl_act *x, size_t t0, size_t t1, void *scratch);
+/* SL_NEED_* of that product for a step of T tokens. */
+unsigned sl_linear_needs(const sl_kernels *k, sl_act_type act, sl_format format, size_t T);
+
+#endif
