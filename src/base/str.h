@@ -16,7 +16,7 @@ typedef struct sl_str {
 void sl_str_append(sl_str *s, const char *bytes, size_t n);
 void sl_str_puts(sl_str *s, const char *text);
 void sl_str_printf(sl_str *s, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
-void sl_str_clear(sl_str *s); /* keeps the memory */
+void sl_str_clear(sl_str *s); /* empty and no longer failed; keeps the memory */
 void sl_str_fini(sl_str *s);
 
 #endif

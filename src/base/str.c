@@ -1,0 +1,78 @@
+/* str.c - a growing byte string. */
+#include "base/str.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "base/mem.h"
+#include "base/num.h"
+
+#define CAP_MIN 64
+
+/* Room for n more bytes and the NUL. */
+static bool reserve(sl_str *s, size_t n)
+{
+    size_t need = 0;
+    if (s->failed)
+        return false;
+    if (!sl_add_ok(s->len, n, &need) || !sl_add_ok(need, 1, &need)) {
+        s->failed = true;
+        return false;
+    }
+    if (need <= s->cap)
+        return true;
+    const size_t twice = s->cap <= SIZE_MAX / 2 ? 2 * s->cap : SIZE_MAX;
+    const size_t cap = SL_MAX(SL_MAX(need, twice), (size_t)CAP_MIN);
+    char *data = sl_mem_grow(s->data, s->len, cap);
+    if (!data) {
+        s->failed = true;
+        return false;
+    }
+    s->data = data;
+    s->cap = cap;
+    return true;
+}
+
+void sl_str_append(sl_str *s, const char *bytes, size_t n)
+{
+    if (n == 0 || !reserve(s, n))
+        return;
+    memcpy(s->data + s->len, bytes, n);
+    s->len += n;
+    s->data[s->len] = '\0';
+}
+
+void sl_str_puts(sl_str *s, const char *text)
+{
+    sl_str_append(s, text, strlen(text));
+}
+
+void sl_str_printf(sl_str *s, const char *fmt, ...)
+{
+    va_list args, again;
+    va_start(args, fmt);
+    va_copy(again, args);
+    const int n = vsnprintf(NULL, 0, fmt, args);
+    if (n < 0)
+        s->failed = true;
+    else if (n > 0 && reserve(s, (size_t)n)) {
+        vsnprintf(s->data + s->len, (size_t)n + 1, fmt, again);
+        s->len += (size_t)n;
+    }
+    va_end(again);
+    va_end(args);
+}
+
+void sl_str_clear(sl_str *s)
+{
+    s->len = 0;
+    s->failed = false;
+    if (s->data)
+        s->data[0] = '\0';
+}
+
+void sl_str_fini(sl_str *s)
+{
+    sl_mem_free(s->data);
+    *s = (sl_str){ 0 };
+}
