@@ -1,0 +1,48 @@
+/* act.c - the element-wise operations. add, mul and scale are exact per element, so their
+ * tails may be plain C. */
+#include "kernels/avx2/avx2_in.h"
+
+void sl_add_avx2(float *y, const float *a, const float *b, size_t n)
+{
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        _mm256_storeu_ps(y + i, _mm256_add_ps(_mm256_loadu_ps(a + i), _mm256_loadu_ps(b + i)));
+    for (; i < n; i++)
+        y[i] = a[i] + b[i];
+}
+
+void sl_mul_avx2(float *y, const float *a, const float *b, size_t n)
+{
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        _mm256_storeu_ps(y + i, _mm256_mul_ps(_mm256_loadu_ps(a + i), _mm256_loadu_ps(b + i)));
+    for (; i < n; i++)
+        y[i] = a[i] * b[i];
+}
+
+void sl_scale_avx2(float *y, const float *a, float s, size_t n)
+{
+    const __m256 v = _mm256_set1_ps(s);
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        _mm256_storeu_ps(y + i, _mm256_mul_ps(_mm256_loadu_ps(a + i), v));
+    for (; i < n; i++)
+        y[i] = a[i] * s;
+}
+
+static inline __m256 silu8(__m256 x)
+{
+    const __m256 e = exp8(_mm256_xor_ps(x, _mm256_set1_ps(-0.0f)));
+    return _mm256_div_ps(x, _mm256_add_ps(_mm256_set1_ps(1.0f), e));
+}
+
+void sl_silu_avx2(float *y, const float *x, size_t n)
+{
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8)
+        _mm256_storeu_ps(y + i, silu8(_mm256_loadu_ps(x + i)));
+    if (i < n) {
+        const __m256i m = lanes8(n - i);
+        _mm256_maskstore_ps(y + i, m, silu8(_mm256_maskload_ps(x + i, m)));
+    }
+}

@@ -1,0 +1,15 @@
+/* kernels_in.h - how the folders fill the table. Each function writes the slots that its
+ * folder has and leaves the others as they are. */
+#ifndef SL_KERNELS_KERNELS_IN_H
+#define SL_KERNELS_KERNELS_IN_H
+
+#include "kernels/kernels.h"
+
+void sl_kernels_init_scalar(sl_kernels *k);
+void sl_kernels_init_avx2(sl_kernels *k); /* call only on a CPU that has AVX2, FMA and F16C */
+
+/* The panels, called by the two above. */
+void sl_linear_init_scalar(sl_kernels *k);
+void sl_linear_init_avx2(sl_kernels *k);
+
+#endif
