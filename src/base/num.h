@@ -15,11 +15,19 @@
 /* False on overflow; *out is written only when the result fits. */
 static inline bool sl_add_ok(size_t a, size_t b, size_t *out)
 {
-    return !__builtin_add_overflow(a, b, out);
+    size_t r;
+    if (__builtin_add_overflow(a, b, &r))
+        return false;
+    *out = r;
+    return true;
 }
 static inline bool sl_mul_ok(size_t a, size_t b, size_t *out)
 {
-    return !__builtin_mul_overflow(a, b, out);
+    size_t r;
+    if (__builtin_mul_overflow(a, b, &r))
+        return false;
+    *out = r;
+    return true;
 }
 
 static inline size_t sl_div_up(size_t n, size_t d)
