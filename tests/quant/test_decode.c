@@ -1,0 +1,167 @@
+/* test_decode.c - the reference decoders against values that gguf-py computed, bit for bit, and the
+ * arithmetic of rows. */
+#include <stdarg.h>
+#include <setjmp.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/num.h"
+#include "quant/blocks.h"
+#include "quant/quant.h"
+#include "support/npy.h"
+
+#define BLOCKS_MAX 4096
+
+/* The bytes are moved to an odd address and to the very end of a heap block, so that a decoder that
+ * wants alignment or reads past its blocks fails under the sanitizers. */
+static void check_against_npy(sl_format format)
+{
+    const sl_quant *q = sl_quant_get(format);
+    char path[512];
+    unsigned char raw[BLOCKS_MAX];
+    npy want;
+    snprintf(path, sizeof path, "%s/blocks/%s.f32.npy", TEST_DATA, q->name);
+    assert_true(npy_load(&want, path));
+    assert_non_null(want.f32);
+    assert_true(want.count >= 4 * q->block);
+
+    snprintf(path, sizeof path, "%s/blocks/%s.bin", TEST_DATA, q->name);
+    FILE *f = fopen(path, "rb");
+    assert_non_null(f);
+    const size_t n_raw = fread(raw, 1, sizeof raw, f);
+    fclose(f);
+    size_t row_bytes = 0;
+    assert_true(sl_quant_row_bytes(format, want.count, &row_bytes));
+    assert_int_equal(n_raw, row_bytes);
+
+    unsigned char *odd = malloc(n_raw + 1);
+    float *got = malloc(want.count * sizeof *got);
+    assert_non_null(odd);
+    assert_non_null(got);
+    memcpy(odd + 1, raw, n_raw);
+    q->decode_row(got, odd + 1, want.count);
+    for (size_t i = 0; i < want.count; i++)
+        if (sl_f32_bits(got[i]) != sl_f32_bits(want.f32[i]))
+            fail_msg("%s: element %zu is %a, should be %a", q->name, i, (double)got[i], (double)want.f32[i]);
+    free(got);
+    free(odd);
+    npy_free(&want);
+}
+
+static void bf16_blocks(void **state)
+{
+    (void)state;
+    check_against_npy(SL_FORMAT_BF16);
+}
+
+static void q8_0_blocks(void **state)
+{
+    (void)state;
+    check_against_npy(SL_FORMAT_Q8_0);
+}
+
+static void q4_0_blocks(void **state)
+{
+    (void)state;
+    check_against_npy(SL_FORMAT_Q4_0);
+}
+
+static void q4_1_blocks(void **state)
+{
+    (void)state;
+    check_against_npy(SL_FORMAT_Q4_1);
+}
+
+static void f32_is_kept(void **state)
+{
+    (void)state;
+    const float in[3] = { 1.5f, -0.0f, 0x1p-149f };
+    unsigned char odd[1 + sizeof in];
+    float out[3];
+    memcpy(odd + 1, in, sizeof in);
+    sl_quant_get(SL_FORMAT_F32)->decode_row(out, odd + 1, 3);
+    assert_memory_equal(in, out, sizeof in);
+}
+
+/* Every half float, against ldexp. */
+static void f16_all_values(void **state)
+{
+    (void)state;
+    const sl_quant *q = sl_quant_get(SL_FORMAT_F16);
+    for (uint32_t h = 0; h < 0x10000; h++) {
+        const unsigned char raw[2] = { (unsigned char)(h & 255), (unsigned char)(h >> 8) };
+        const int exponent = (int)(h >> 10 & 31), mantissa = (int)(h & 1023);
+        float got;
+        q->decode_row(&got, raw, 1);
+        assert_int_equal(signbit(got) != 0, h >> 15);
+        if (exponent == 31) {
+            assert_true(mantissa ? isnan(got) : isinf(got));
+            continue;
+        }
+        const double want = exponent ? ldexp(1024 + mantissa, exponent - 25) : ldexp(mantissa, -24);
+        assert_true(fabs((double)got) == want);
+    }
+}
+
+/* The corners of the block formulas, written out: nibble order, offset, sign. */
+static void blocks_by_hand(void **state)
+{
+    (void)state;
+    const uint16_t half = 0x3800, two = 0x4000; /* 0.5, 2 */
+    float out[SL_GROUP];
+
+    sl_block_q8_0 b8 = { .d = half, .q = { -128, 127, 0, 1 } };
+    sl_quant_get(SL_FORMAT_Q8_0)->decode_row(out, &b8, SL_GROUP);
+    assert_true(out[0] == -64.0f && out[1] == 63.5f && out[2] == 0.0f && out[3] == 0.5f);
+
+    sl_block_q4_0 b40 = { .d = two, .q = { 0xf0, 0x08 } };
+    sl_quant_get(SL_FORMAT_Q4_0)->decode_row(out, &b40, SL_GROUP);
+    assert_true(out[0] == -16.0f && out[16] == 14.0f && out[1] == 0.0f && out[17] == -16.0f);
+
+    sl_block_q4_1 b41 = { .d = two, .m = half, .q = { 0xf0, 0x08 } };
+    sl_quant_get(SL_FORMAT_Q4_1)->decode_row(out, &b41, SL_GROUP);
+    assert_true(out[0] == 0.5f && out[16] == 30.5f && out[1] == 16.5f && out[17] == 0.5f);
+}
+
+static void list_is_complete(void **state)
+{
+    (void)state;
+    static const char *const names[] = { "F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_1" };
+    assert_int_equal(SL_COUNT(names), SL_FORMAT_COUNT);
+    for (int f = 0; f < SL_FORMAT_COUNT; f++) {
+        const sl_quant *q = sl_quant_get((sl_format)f);
+        assert_int_equal(q->format, f);
+        assert_string_equal(q->name, names[f]);
+        assert_non_null(q->decode_row);
+    }
+}
+
+static void row_bytes(void **state)
+{
+    (void)state;
+    size_t bytes = 7;
+    assert_true(sl_quant_row_bytes(SL_FORMAT_Q4_0, 576, &bytes));
+    assert_int_equal(bytes, 576 / 32 * 18);
+    assert_true(sl_quant_row_bytes(SL_FORMAT_BF16, 0, &bytes));
+    assert_int_equal(bytes, 0);
+    bytes = 7;
+    assert_false(sl_quant_row_bytes(SL_FORMAT_Q8_0, 33, &bytes));
+    assert_false(sl_quant_row_bytes(SL_FORMAT_F32, SIZE_MAX / 4 + 1, &bytes));
+    assert_false(sl_quant_row_bytes(SL_FORMAT_Q8_0, SIZE_MAX - 31, &bytes)); /* 34 bytes for 32 weights */
+    assert_int_equal(bytes, 7);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(bf16_blocks),    cmocka_unit_test(q8_0_blocks),      cmocka_unit_test(q4_0_blocks),
+        cmocka_unit_test(q4_1_blocks),    cmocka_unit_test(f32_is_kept),      cmocka_unit_test(f16_all_values),
+        cmocka_unit_test(blocks_by_hand), cmocka_unit_test(list_is_complete), cmocka_unit_test(row_bytes),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
