@@ -50,10 +50,11 @@ typedef void sl_quantize_fn(const sl_act *act, size_t t0, size_t t1);
 /* ---- linear: y = x W^T ------------------------------------------------------- */
 
 /* Weights as stored, decoded into the canonical form that `micro` multiplies. */
-#define SL_PANEL_ROWS 8
+#define SL_PANEL_ROWS      8
+#define SL_PANEL_GROUP_MAX 1024 /* 8 rows x 32 columns of f32 */
 
 /* dst: the panel of rows r0..r0+8 (rows at or past `r1` repeat row r1 - 1) and columns
- * k0..k1, k0 and k1 multiples of 32 except k1 = K. */
+ * k0..k1, k0 and k1 multiples of 32 except k1 = K. Nothing outside rows r0..r1 is read. */
 typedef void sl_panel_decode_fn(void *dst, const sl_tensor *w, size_t r0, size_t r1, size_t k0, size_t k1);
 
 /* y[t][0..rows) += panel of columns k0..k1 times x rows t0..t1; rows <= 8, y[t] starts at
@@ -70,7 +71,9 @@ typedef struct sl_panel {
     const char *name;      /* "q4_0 u4 x8": for info, trace and bench */
     unsigned needs;        /* SL_NEED_* of micro */
     unsigned narrow_needs; /* SL_NEED_* of narrow */
-    size_t group_bytes;    /* panel bytes per 32 columns */
+    size_t group_bytes;    /* panel bytes per 32 columns, at most SL_PANEL_GROUP_MAX */
+    size_t k_block;        /* columns of one decode and micro, a multiple of 32; 0: only all K at once,
+                            * since the partial sums of this panel type do not fit y */
     sl_panel_decode_fn *decode;
     sl_panel_micro_fn *micro;
     sl_panel_narrow_fn *narrow; /* optional */
