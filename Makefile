@@ -1,0 +1,58 @@
+# Thin: what it does is in meson.build and tools/. Try `make help`.
+
+BUILD ?= build
+ARGS  ?=
+
+.PHONY: all run test bench check-long install format clean help setup configure
+.DEFAULT_GOAL := all
+
+help:
+	@echo 'make              install what the build needs (Debian: apt-get) and build into $(BUILD)/'
+	@echo "make run          build, fetch the default model (94 MB, once) and chat with it; ARGS='...' is passed on"
+	@echo "                    make run ARGS='\"Why is the sky blue?\" -n 64'"
+	@echo 'make test         build and run the fast tests; ends with "N passed, N failed"'
+	@echo "make bench        speed of the default model; ARGS='-p 512 -n 128'"
+	@echo "make check-long   what takes hours (fuzzing, valgrind); resumable, records in check-long/; ARGS='--list'"
+	@echo 'make install      into PREFIX (default /usr/local); DESTDIR is honoured'
+	@echo 'make format       clang-format over all C files'
+	@echo 'make clean        remove the build folders; models and check-long records stay'
+
+all: configure
+	@ninja -C $(BUILD)
+
+setup:
+	@tools/setup.sh run
+
+configure: setup
+	@test -f $(BUILD)/build.ninja || meson setup $(BUILD)
+
+run: configure
+	@ninja -C $(BUILD) sluice
+	@tools/fetch-model.sh
+	@$(BUILD)/sluice run smollm2 $(ARGS)
+
+test: configure
+	@tools/setup.sh test
+	@ninja -C $(BUILD)
+	@tools/fetch-model.sh || echo 'Tests that need the default model will be skipped.'
+	@tools/run-tests.sh $(BUILD) fast scalar
+
+bench: configure
+	@ninja -C $(BUILD) sluice
+	@tools/fetch-model.sh
+	@$(BUILD)/sluice bench smollm2 $(ARGS)
+
+check-long: setup
+	@tools/setup.sh test ci
+	@python3 tools/check-long.py $(ARGS)
+
+install: configure
+	@$(if $(PREFIX),meson configure $(BUILD) -Dprefix=$(abspath $(PREFIX)))
+	@meson install -C $(BUILD)
+
+format:
+	@tools/setup.sh ci
+	@git ls-files '*.c' '*.h' | xargs clang-format -i
+
+clean:
+	rm -rf build build-*
