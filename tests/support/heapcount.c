@@ -23,14 +23,6 @@ static struct {
     atomic_size_t calls, frees, live, peak, largest;
 } count;
 
-static void raise_to(atomic_size_t *max, size_t value)
-{
-    size_t seen = atomic_load_explicit(max, memory_order_relaxed);
-    while (seen < value &&
-           !atomic_compare_exchange_weak_explicit(max, &seen, value, memory_order_relaxed, memory_order_relaxed))
-        ;
-}
-
 heapcount heapcount_get(void)
 {
     return (heapcount){
@@ -70,6 +62,14 @@ void *__libc_calloc(size_t n, size_t size);
 void *__libc_realloc(void *p, size_t bytes);
 void *__libc_memalign(size_t align, size_t bytes);
 void __libc_free(void *p);
+
+static void raise_to(atomic_size_t *max, size_t value)
+{
+    size_t seen = atomic_load_explicit(max, memory_order_relaxed);
+    while (seen < value &&
+           !atomic_compare_exchange_weak_explicit(max, &seen, value, memory_order_relaxed, memory_order_relaxed))
+        ;
+}
 
 static void *taken(void *p, size_t bytes)
 {
