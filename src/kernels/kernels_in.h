@@ -5,6 +5,13 @@
 
 #include "kernels/kernels.h"
 
+/* Where element c of token j lies in a page of keys, [C/g][P][g]. */
+static inline size_t sl_kv_k_index(sl_kv_type type, size_t P, size_t j, size_t c)
+{
+    const size_t g = type == SL_KV_BF16 ? 2 : 1;
+    return (c / g * P + j) * g + c % g;
+}
+
 void sl_kernels_init_scalar(sl_kernels *k);
 void sl_kernels_init_avx2(sl_kernels *k); /* call only on a CPU that has AVX2, FMA and F16C */
 

@@ -15,6 +15,14 @@ sl_add_fn sl_add_avx2;
 sl_mul_fn sl_mul_avx2;
 sl_scale_fn sl_scale_avx2;
 sl_silu_fn sl_silu_avx2;
+sl_quantize_fn sl_quantize_avx2;
+sl_rope_fn sl_rope_half_avx2, sl_rope_adjacent_avx2;
+sl_kv_write_fn sl_kv_write_k_f16_avx2, sl_kv_write_k_bf16_avx2;
+sl_kv_write_fn sl_kv_write_v_f16_avx2, sl_kv_write_v_bf16_avx2;
+sl_attn_scores_fn sl_attn_scores_f32_avx2, sl_attn_scores_f16_avx2, sl_attn_scores_bf16_avx2;
+sl_attn_softmax_fn sl_attn_softmax_avx2;
+sl_attn_mix_fn sl_attn_mix_f32_avx2, sl_attn_mix_f16_avx2, sl_attn_mix_bf16_avx2;
+sl_attn_fold_fn sl_attn_fold_avx2;
 
 /* Lanes 0..n of 8 are set, the others clear; n <= 8. */
 static inline __m256i lanes8(size_t n)

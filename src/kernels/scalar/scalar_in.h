@@ -9,5 +9,13 @@ sl_add_fn sl_add_scalar;
 sl_mul_fn sl_mul_scalar;
 sl_scale_fn sl_scale_scalar;
 sl_silu_fn sl_silu_scalar;
+sl_quantize_fn sl_quantize_scalar;
+sl_rope_fn sl_rope_half_scalar, sl_rope_adjacent_scalar;
+sl_kv_write_fn sl_kv_write_k_f32_scalar, sl_kv_write_k_f16_scalar, sl_kv_write_k_bf16_scalar;
+sl_kv_write_fn sl_kv_write_v_f32_scalar, sl_kv_write_v_f16_scalar, sl_kv_write_v_bf16_scalar;
+sl_attn_scores_fn sl_attn_scores_f32_scalar, sl_attn_scores_f16_scalar, sl_attn_scores_bf16_scalar;
+sl_attn_softmax_fn sl_attn_softmax_scalar;
+sl_attn_mix_fn sl_attn_mix_f32_scalar, sl_attn_mix_f16_scalar, sl_attn_mix_bf16_scalar;
+sl_attn_fold_fn sl_attn_fold_scalar;
 
 #endif

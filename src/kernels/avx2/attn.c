@@ -1,0 +1,268 @@
+/* attn.c - scores and weighted sums of values: both are out[r][x] += sum over k of a[r][k] b[k][x],
+ * where b is a page (keys: k = channel, x = token; values: k = token, x = channel).
+ *
+ * An element of `out` is one chain of FMAs over ascending k, begun at zero (scores) or at what
+ * stood there (values). Tiles and row blocks choose only which chains run side by side, and
+ * a chain that is put down into `out` and taken up again has lost nothing: all paths give the
+ * same bits.
+ *
+ * Few rows (one token's query heads) are bound by memory and read the page directly. From
+ * PACK_ROWS rows on, a tile of 16 x is converted to f32 once and used by all blocks of 6 rows:
+ * 12 accumulators, 2 vectors of b and 1 broadcast fill the 16 registers. */
+#include "kernels/avx2/avx2_in.h"
+
+#include "base/num.h"
+
+enum { ROW_BLOCK = 6, PACK_ROWS = ROW_BLOCK + 1, PACK_K = 128, PACK_X = 16 };
+
+/* How b lies in memory: rows of x, one per k; PAIR: one per two k, these two side by side. */
+typedef enum b_kind { B_F32, B_F16, B_BF16, B_BF16_PAIR } b_kind;
+
+typedef struct b_view {
+    const uint8_t *data; /* b[0][0] */
+    size_t ld;           /* distance of rows, in x */
+} b_view;
+
+SL_ALWAYS_INLINE size_t x_bytes(b_kind kind)
+{
+    return kind == B_F32 || kind == B_BF16_PAIR ? 4 : 2;
+}
+
+/* The lanes of a tail of 1..7 x; halves are loaded two at a time, so their number is even. */
+typedef struct tail_mask {
+    __m256i m8;
+    __m128i m4;
+} tail_mask;
+
+static inline tail_mask tail_of(size_t n)
+{
+    return (tail_mask){ lanes8(n), lanes4(n / 2) };
+}
+
+/* b[k][x .. x+8) as f32. odd: k is odd. m: NULL for all lanes. */
+SL_ALWAYS_INLINE __m256 load8(b_kind kind, const b_view *b, size_t k, bool odd, size_t x, const tail_mask *m)
+{
+    const size_t row = kind == B_BF16_PAIR ? k / 2 : k;
+    const uint8_t *p = b->data + (row * b->ld + x) * x_bytes(kind);
+    if (kind == B_F32)
+        return m ? _mm256_maskload_ps((const float *)p, m->m8) : _mm256_loadu_ps((const float *)p);
+    if (kind == B_BF16_PAIR) {
+        const __m256i v = _mm256_loadu_si256((const __m256i *)p);
+        return _mm256_castsi256_ps(odd ? _mm256_and_si256(v, _mm256_set1_epi32((int)0xffff0000u))
+                                       : _mm256_slli_epi32(v, 16));
+    }
+    const __m128i h = m ? _mm_maskload_epi32((const int *)p, m->m4) : _mm_loadu_si128((const __m128i *)p);
+    return kind == B_F16 ? _mm256_cvtph_ps(h) : _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(h), 16));
+}
+
+/* The rows of a and out; zero: out is not read. */
+typedef struct job {
+    float *out;
+    size_t ldo;
+    const float *a;
+    size_t lda;
+    size_t k0, k1;
+    bool zero;
+} job;
+
+SL_ALWAYS_INLINE void tile_step(b_kind kind, size_t rows, size_t vecs, __m256 acc[ROW_BLOCK][4], const job *j,
+                                const b_view *b, size_t k, bool odd, size_t x, const tail_mask *m)
+{
+    __m256 w[4];
+    for (size_t v = 0; v < vecs; v++)
+        w[v] = load8(kind, b, k, odd, x + 8 * v, m);
+    for (size_t r = 0; r < rows; r++) {
+        const __m256 a = _mm256_broadcast_ss(j->a + r * j->lda + k);
+        for (size_t v = 0; v < vecs; v++)
+            acc[r][v] = _mm256_fmadd_ps(a, w[v], acc[r][v]);
+    }
+}
+
+/* out[0..rows)[x .. x + 8 vecs), all chains in registers. m: a tail, with vecs = 1. */
+SL_ALWAYS_INLINE void tile(b_kind kind, size_t rows, size_t vecs, const job *j, const b_view *b, size_t x,
+                           const tail_mask *m)
+{
+    __m256 acc[ROW_BLOCK][4];
+    for (size_t r = 0; r < rows; r++)
+        for (size_t v = 0; v < vecs; v++) {
+            const float *o = j->out + r * j->ldo + x + 8 * v;
+            acc[r][v] = j->zero ? _mm256_setzero_ps() : m ? _mm256_maskload_ps(o, m->m8) : _mm256_loadu_ps(o);
+        }
+    size_t k = j->k0; /* even for pairs, whose k1 is even too */
+    for (; k + 2 <= j->k1; k += 2) {
+        tile_step(kind, rows, vecs, acc, j, b, k, false, x, m);
+        tile_step(kind, rows, vecs, acc, j, b, k + 1, true, x, m);
+    }
+    if (kind != B_BF16_PAIR && k < j->k1)
+        tile_step(kind, rows, vecs, acc, j, b, k, false, x, m);
+    for (size_t r = 0; r < rows; r++)
+        for (size_t v = 0; v < vecs; v++) {
+            float *o = j->out + r * j->ldo + x + 8 * v;
+            if (m)
+                _mm256_maskstore_ps(o, m->m8, acc[r][v]);
+            else
+                _mm256_storeu_ps(o, acc[r][v]);
+        }
+}
+
+/* out[0..rows)[0..width). Few rows take more columns, to have enough chains under way. */
+SL_ALWAYS_INLINE void strip(b_kind kind, size_t rows, const job *j, const b_view *b, size_t width)
+{
+    size_t x = 0;
+    if (rows <= 3)
+        for (; x + 32 <= width; x += 32)
+            tile(kind, rows, 4, j, b, x, NULL);
+    for (; x + 16 <= width; x += 16)
+        tile(kind, rows, 2, j, b, x, NULL);
+    if (x + 8 <= width) {
+        tile(kind, rows, 1, j, b, x, NULL);
+        x += 8;
+    }
+    if (x < width) {
+        const tail_mask m = tail_of(width - x);
+        tile(kind, rows, 1, j, b, x, &m);
+    }
+}
+
+SL_ALWAYS_INLINE void block(b_kind kind, size_t rows, const job *j, const b_view *b, size_t width)
+{
+    switch (rows) {
+    case 1:
+        strip(kind, 1, j, b, width);
+        break;
+    case 2:
+        strip(kind, 2, j, b, width);
+        break;
+    case 3:
+        strip(kind, 3, j, b, width);
+        break;
+    case 4:
+        strip(kind, 4, j, b, width);
+        break;
+    case 5:
+        strip(kind, 5, j, b, width);
+        break;
+    default:
+        strip(kind, ROW_BLOCK, j, b, width);
+    }
+}
+
+/* One copy of each, since they are large and called from several places. */
+typedef void block_fn(size_t rows, const job *j, const b_view *b, size_t width);
+#define DEFINE_BLOCK(name, kind)                                                                                       \
+    static __attribute__((noinline)) void name(size_t rows, const job *j, const b_view *b, size_t width)               \
+    {                                                                                                                  \
+        block(kind, rows, j, b, width);                                                                                \
+    }
+DEFINE_BLOCK(block_f32, B_F32)
+DEFINE_BLOCK(block_f16, B_F16)
+DEFINE_BLOCK(block_bf16, B_BF16)
+DEFINE_BLOCK(block_bf16_pair, B_BF16_PAIR)
+#undef DEFINE_BLOCK
+
+/* Up to ROW_BLOCK rows, row r only for k < n[r] (n NULL: all): together as far as all go, then
+ * each on its own. A chain still sees ascending k. */
+SL_ALWAYS_INLINE void block_ragged(block_fn *fn, size_t rows, const job *j, const uint32_t *n, const b_view *b,
+                                   size_t width)
+{
+    size_t joint = j->k1;
+    for (size_t r = 0; n && r < rows; r++)
+        joint = SL_MIN(joint, (size_t)n[r]);
+    job part = *j;
+    part.k1 = joint;
+    if (part.k0 < part.k1)
+        fn(rows, &part, b, width);
+    part.k0 = SL_MAX(j->k0, joint);
+    for (size_t r = 0; n && r < rows; r++) {
+        part.k1 = SL_MIN(j->k1, (size_t)n[r]);
+        part.out = j->out + r * j->ldo;
+        part.a = j->a + r * j->lda;
+        if (part.k0 < part.k1)
+            fn(1, &part, b, width);
+    }
+}
+
+/* buf[k - k0][0..16) = b[k][x .. x + width), zeros beyond; width <= 16 */
+SL_ALWAYS_INLINE void pack(b_kind kind, float buf[][PACK_X], const b_view *b, size_t k0, size_t k1, size_t x,
+                           size_t width)
+{
+    const tail_mask lo = tail_of(SL_MIN(width, (size_t)8)), hi = tail_of(width > 8 ? width - 8 : 0);
+    for (size_t k = k0; k < k1; k++) {
+        const bool whole = width == PACK_X;
+        const __m256 u = load8(kind, b, k, k & 1, x, whole ? NULL : &lo);
+        const __m256 v = load8(kind, b, k, k & 1, x + 8, whole ? NULL : &hi);
+        _mm256_store_ps(buf[k - k0], u);
+        _mm256_store_ps(buf[k - k0] + 8, v);
+    }
+}
+
+SL_ALWAYS_INLINE void many_rows(b_kind kind, const job *j, size_t R, const uint32_t *n, const b_view *b, size_t width)
+{
+    _Alignas(64) float buf[PACK_K][PACK_X];
+    for (size_t x = 0; x < width; x += PACK_X) {
+        const size_t w = SL_MIN(width - x, (size_t)PACK_X);
+        for (size_t k0 = j->k0; k0 < j->k1; k0 += PACK_K) {
+            const size_t k1 = SL_MIN(k0 + PACK_K, j->k1);
+            pack(kind, buf, b, k0, k1, x, w);
+            /* b[k] is buf[k - k0]: count k from k0 on */
+            const b_view packed = { (const uint8_t *)buf, PACK_X };
+            for (size_t r = 0; r < R; r += ROW_BLOCK) {
+                uint32_t left[ROW_BLOCK];
+                const size_t rows = SL_MIN(R - r, (size_t)ROW_BLOCK);
+                for (size_t i = 0; n && i < rows; i++)
+                    left[i] = n[r + i] > k0 ? n[r + i] - (uint32_t)k0 : 0;
+                const job part = { .out = j->out + r * j->ldo + x,
+                                   .ldo = j->ldo,
+                                   .a = j->a + r * j->lda + k0,
+                                   .lda = j->lda,
+                                   .k1 = k1 - k0,
+                                   .zero = j->zero && k0 == j->k0 };
+                block_ragged(block_f32, rows, &part, n ? left : NULL, &packed, w);
+            }
+        }
+    }
+}
+
+SL_ALWAYS_INLINE void all_rows(b_kind kind, block_fn *fn, const job *j, size_t R, const uint32_t *n, const b_view *b,
+                               size_t width)
+{
+    if (R >= PACK_ROWS)
+        many_rows(kind, j, R, n, b, width);
+    else
+        block_ragged(fn, R, j, n, b, width);
+}
+
+SL_ALWAYS_INLINE void scores(b_kind kind, block_fn *fn, float *s, size_t lds, const float *q, size_t ldq, size_t R,
+                             const sl_kv_head *k, size_t at, size_t n)
+{
+    const b_view b = { (const uint8_t *)k->data + at * x_bytes(kind), k->P };
+    const job j = { .out = s, .ldo = lds, .a = q, .lda = ldq, .k1 = k->C, .zero = true };
+    all_rows(kind, fn, &j, R, NULL, &b, sl_round_up(n, PACK_X));
+}
+
+SL_ALWAYS_INLINE void mix(b_kind kind, block_fn *fn, float *acc, const float *p, size_t ldp, const uint32_t *n,
+                          size_t R, const sl_kv_head *v, size_t at)
+{
+    size_t longest = 0;
+    for (size_t r = 0; r < R; r++)
+        longest = SL_MAX(longest, (size_t)n[r]);
+    const b_view b = { (const uint8_t *)v->data + at * v->C * x_bytes(kind), v->C };
+    const job j = { .out = acc, .ldo = v->C, .a = p, .lda = ldp, .k1 = longest };
+    all_rows(kind, fn, &j, R, n, &b, v->C);
+}
+
+#define DEFINE(name, key_kind, key_block, value_kind, value_block)                                                     \
+    void sl_attn_scores_##name##_avx2(float *s, size_t lds, const float *q, size_t ldq, size_t R, const sl_kv_head *k, \
+                                      size_t at, size_t n)                                                             \
+    {                                                                                                                  \
+        scores(key_kind, key_block, s, lds, q, ldq, R, k, at, n);                                                      \
+    }                                                                                                                  \
+    void sl_attn_mix_##name##_avx2(float *acc, const float *p, size_t ldp, const uint32_t *n, size_t R,                \
+                                   const sl_kv_head *v, size_t at)                                                     \
+    {                                                                                                                  \
+        mix(value_kind, value_block, acc, p, ldp, n, R, v, at);                                                        \
+    }
+DEFINE(f32, B_F32, block_f32, B_F32, block_f32)
+DEFINE(f16, B_F16, block_f16, B_F16, block_f16)
+DEFINE(bf16, B_BF16_PAIR, block_bf16_pair, B_BF16, block_bf16)
+#undef DEFINE

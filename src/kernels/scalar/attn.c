@@ -1,0 +1,81 @@
+/* attn.c - attention over one chunk of a page list: scores, softmax, weighted sum, and how
+ * chunks are joined. Source: Dao 2023, arXiv 2307.08691, section 3.1 (online softmax). */
+#include "kernels/scalar/scalar_in.h"
+
+#include <math.h>
+
+#include "base/num.h"
+
+/* Element i of a page, as the number it stands for. */
+static inline float stored(sl_kv_type type, const void *data, size_t i)
+{
+    switch (type) {
+    case SL_KV_F16:
+        return sl_f32_from_f16(((const uint16_t *)data)[i]);
+    case SL_KV_BF16:
+        return sl_f32_from_bf16(((const uint16_t *)data)[i]);
+    default:
+        return ((const float *)data)[i];
+    }
+}
+
+static inline void scores(sl_kv_type type, float *s, size_t lds, const float *q, size_t ldq, size_t R,
+                          const sl_kv_head *k, size_t at, size_t n)
+{
+    for (size_t r = 0; r < R; r++)
+        for (size_t j = 0; j < n; j++) {
+            float sum = 0.0f;
+            for (size_t c = 0; c < k->C; c++)
+                sum += q[r * ldq + c] * stored(type, k->data, sl_kv_k_index(type, k->P, at + j, c));
+            s[r * lds + j] = sum;
+        }
+}
+
+static inline void mix(sl_kv_type type, float *acc, const float *p, size_t ldp, const uint32_t *n, size_t R,
+                       const sl_kv_head *v, size_t at)
+{
+    const size_t C = v->C;
+    for (size_t r = 0; r < R; r++)
+        for (size_t j = 0; j < n[r]; j++)
+            for (size_t c = 0; c < C; c++)
+                acc[r * C + c] += p[r * ldp + j] * stored(type, v->data, (at + j) * C + c);
+}
+
+#define DEFINE(name, type)                                                                                             \
+    void sl_attn_scores_##name##_scalar(float *s, size_t lds, const float *q, size_t ldq, size_t R,                    \
+                                        const sl_kv_head *k, size_t at, size_t n)                                      \
+    {                                                                                                                  \
+        scores(type, s, lds, q, ldq, R, k, at, n);                                                                     \
+    }                                                                                                                  \
+    void sl_attn_mix_##name##_scalar(float *acc, const float *p, size_t ldp, const uint32_t *n, size_t R,              \
+                                     const sl_kv_head *v, size_t at)                                                   \
+    {                                                                                                                  \
+        mix(type, acc, p, ldp, n, R, v, at);                                                                           \
+    }
+DEFINE(f32, SL_KV_F32)
+DEFINE(f16, SL_KV_F16)
+DEFINE(bf16, SL_KV_BF16)
+#undef DEFINE
+
+void sl_attn_softmax_scalar(float *s, size_t n, float *max, float *sum)
+{
+    float m = s[0], l = 0.0f;
+    for (size_t j = 1; j < n; j++)
+        m = s[j] > m ? s[j] : m;
+    for (size_t j = 0; j < n; j++) {
+        s[j] = expf(s[j] - m);
+        l += s[j];
+    }
+    *max = m;
+    *sum = l;
+}
+
+void sl_attn_fold_scalar(float *m, float *l, float *a, float m2, float l2, const float *a2, size_t C)
+{
+    const float top = *m > m2 ? *m : m2;
+    const float w = expf(*m - top), w2 = expf(m2 - top);
+    *m = top;
+    *l = *l * w + l2 * w2;
+    for (size_t c = 0; c < C; c++)
+        a[c] = a[c] * w + a2[c] * w2;
+}
