@@ -14,8 +14,8 @@ static const struct {
     const char *name;
     void (*check)(ca *c);
 } subjects[] = {
-    { "act", check_act },
-    { "norm", check_norm },
+    { "table", check_table }, { "act", check_act },           { "attn", check_attn }, { "kv", check_kv },
+    { "norm", check_norm },   { "quantize", check_quantize }, { "rope", check_rope }, { "softmax", check_softmax },
 };
 
 /* clang-format off */

@@ -75,7 +75,13 @@ void ca_time(ca *c, void (*fn)(void *arg), void *arg, double bytes, double flops
 /* ---- subjects: one file each ------------------------------------------------- */
 
 void check_act(ca *c);
+void check_attn(ca *c);
+void check_kv(ca *c);
 void check_norm(ca *c);
+void check_quantize(ca *c);
+void check_rope(ca *c);
+void check_softmax(ca *c);
+void check_table(ca *c);
 
 /* Widths for kernels along a row: every tail 1..67, then real sizes; 0 ends the list. */
 extern const size_t ca_widths[];

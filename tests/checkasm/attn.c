@@ -1,0 +1,266 @@
+/* attn.c - scores and weighted sums over one page, against double, and bit for bit against
+ * themselves: a row alone, fewer tokens, a page in two pieces.
+ *
+ * Slots that hold no token are NaN, and so is all that a result must not depend on. The page
+ * ends where memory ends. */
+#include "checkasm.h"
+
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "pages.h"
+
+typedef struct shape {
+    sl_kv_type type;
+    size_t R, C, P, at, n;
+    bool wide; /* values over many magnitudes */
+} shape;
+
+/* Error of a chain of K roundings of partial sums that wander: a random walk, times 6, the
+ * norm standing for the size of the sums. Twice the roundings where product and sum are rounded apart. */
+static double chain_bound(double sum_of_squares, size_t K)
+{
+    return 6 * sqrt((double)K + 1) * sqrt(sum_of_squares) * 0x1p-24 + 0x1p-140;
+}
+
+static void page_fill(ca *c, const sl_kv_head *h, const shape *s, bool key)
+{
+    for (size_t t = 0; t < h->P; t++)
+        for (size_t k = 0; k < h->C; k++) {
+            float x = NAN;
+            if (t < s->at + s->n)
+                ca_fill(c, &x, 1, s->wide ? CA_MIXED : CA_PLAIN);
+            page_set(h, s->type, key, t, k, x);
+        }
+}
+
+/* rows [R][cols] with a stride of ld; what lies between stays canary, which as f32 is a
+ * number of no effect, so the gaps become NaN. */
+static float *rows_buf(ca *c, size_t R, size_t cols, size_t ld, ca_kind kind)
+{
+    const size_t n = (R - 1) * ld + cols;
+    float *x = ca_buf(c, n * sizeof *x);
+    for (size_t i = 0; i < n; i++)
+        x[i] = NAN;
+    for (size_t r = 0; r < R; r++)
+        ca_fill(c, x + r * ld, cols, kind);
+    return x;
+}
+
+/* ---- scores -------------------------------------------------------------------- */
+
+static void compare_scores(ca *c, const shape *s, const sl_kv_head *h, const float *out, size_t lds, const float *q,
+                           size_t ldq)
+{
+    double *k = malloc(s->C * s->n * sizeof *k); /* [C][n] */
+    for (size_t ch = 0; k && ch < s->C; ch++)
+        for (size_t j = 0; j < s->n; j++)
+            k[ch * s->n + j] = page_get(h, s->type, true, s->at + j, ch);
+    for (size_t r = 0; k && r < s->R; r++)
+        for (size_t j = 0; j < s->n; j++) {
+            double sum = 0, squares = 0;
+            for (size_t ch = 0; ch < s->C; ch++) {
+                const double p = q[r * ldq + ch] * k[ch * s->n + j];
+                sum += p;
+                squares += p * p;
+            }
+            ca_near(c, "s", r * s->n + j, out[r * lds + j], sum, chain_bound(squares, s->C));
+        }
+    free(k);
+}
+
+static void check_scores(ca *c, const void *arg)
+{
+    const shape *s = arg;
+    const size_t room = (s->n + 15) / 16 * 16, lds = room + s->C % 3, ldq = s->C + s->R % 4;
+    const sl_kv_head h = { ca_buf(c, s->C * s->P * page_bytes(s->type)), s->P, s->C };
+    page_fill(c, &h, s, true);
+    const float *q = rows_buf(c, s->R, s->C, ldq, s->wide ? CA_MIXED : CA_PLAIN);
+    float *out = ca_buf(c, ((s->R - 1) * lds + room) * sizeof *out);
+    sl_attn_scores_fn *fn = c->k->attn_scores[s->type];
+    fn(out, lds, q, ldq, s->R, &h, s->at, s->n);
+    compare_scores(c, s, &h, out, lds, q, ldq);
+    ca_gaps(c, "s", out, s->R, room, lds, sizeof *out);
+
+    float *one = ca_buf(c, room * sizeof *one);
+    for (size_t r = 0; r < s->R; r++) {
+        fn(one, room, q + r * ldq, ldq, 1, &h, s->at, s->n);
+        ca_same(c, "s of a row alone", one, out + r * lds, s->n, sizeof *one);
+    }
+    const size_t last = (s->n - 1) / 16 * 16; /* the last piece of up to 16 tokens, for all rows */
+    float *piece = ca_buf(c, s->R * 16 * sizeof *piece);
+    fn(piece, 16, q, ldq, s->R, &h, s->at + last, s->n - last);
+    for (size_t r = 0; r < s->R; r++)
+        ca_same(c, "s of the last tokens alone", piece + r * 16, out + r * lds + last, s->n - last, sizeof *piece);
+}
+
+/* ---- mix ----------------------------------------------------------------------- */
+
+static void compare_mix(ca *c, const shape *s, const sl_kv_head *h, const float *acc, const float *was, const float *p,
+                        size_t ldp, const uint32_t *n)
+{
+    for (size_t r = 0; r < s->R; r++)
+        for (size_t k = 0; k < s->C; k++) {
+            double sum = was[r * s->C + k], squares = sum * sum;
+            for (size_t j = 0; j < n[r]; j++) {
+                const double v = p[r * ldp + j] * page_get(h, s->type, false, s->at + j, k);
+                sum += v;
+                squares += v * v;
+            }
+            ca_near(c, "acc", r * s->C + k, acc[r * s->C + k], sum, chain_bound(squares, n[r]));
+        }
+}
+
+static void check_mix(ca *c, const void *arg)
+{
+    const shape *s = arg;
+    const size_t ldp = s->n + s->C % 3, bytes = s->R * s->C * sizeof(float);
+    const sl_kv_head h = { ca_buf(c, s->C * s->P * page_bytes(s->type)), s->P, s->C };
+    page_fill(c, &h, s, false);
+    float *p = rows_buf(c, s->R, s->n, ldp, s->wide ? CA_MIXED : CA_PLAIN);
+    float *acc = ca_buf(c, bytes), *was = ca_buf(c, bytes), *again = ca_buf(c, bytes);
+    uint32_t *n = ca_buf(c, s->R * sizeof *n), *half = ca_buf(c, s->R * sizeof *half);
+    ca_fill(c, was, s->R * s->C, CA_PLAIN);
+    for (size_t r = 0; r < s->R; r++) { /* ragged, as under a causal mask; one row has all, one may have none */
+        n[r] = r == 0 ? (uint32_t)s->n : (uint32_t)(ca_rand(c) % (s->n + 1));
+        for (size_t j = n[r]; j < s->n; j++)
+            p[r * ldp + j] = NAN; /* not a weight: must not be read as one */
+        half[r] = n[r] / 2;
+    }
+    sl_attn_mix_fn *fn = c->k->attn_mix[s->type];
+    memcpy(acc, was, bytes);
+    fn(acc, p, ldp, n, s->R, &h, s->at);
+    compare_mix(c, s, &h, acc, was, p, ldp, n);
+
+    memcpy(again, was, bytes);
+    for (size_t r = 0; r < s->R; r++) /* a row alone, and its tokens in two calls */
+        for (size_t part = 0; part < 2; part++) {
+            const uint32_t from = part ? half[r] : 0, count = part ? n[r] - half[r] : half[r];
+            fn(again + r * s->C, p + r * ldp + from, ldp, &count, 1, &h, s->at + from);
+        }
+    ca_same(c, "acc of rows alone, in two pieces", again, acc, s->R * s->C, sizeof *acc);
+}
+
+/* ---- time: a context of many pages ----------------------------------------------- */
+
+typedef struct context {
+    const ca *c;
+    const shape *s;
+    size_t n_pages;
+    char *pages;
+    float *q, *out, *acc;
+    uint32_t *n;
+} context;
+
+static sl_kv_head context_page(const context *x, size_t i)
+{
+    return (sl_kv_head){ x->pages + i * x->s->P * x->s->C * page_bytes(x->s->type), x->s->P, x->s->C };
+}
+
+static void run_scores(void *arg)
+{
+    const context *x = arg;
+    for (size_t i = 0; i < x->n_pages; i++) {
+        const sl_kv_head h = context_page(x, i);
+        x->c->k->attn_scores[x->s->type](x->out + i % 4 * x->s->P, 4 * x->s->P, x->q, x->s->C, x->s->R, &h, 0, x->s->P);
+    }
+}
+
+static void run_mix(void *arg)
+{
+    const context *x = arg;
+    for (size_t i = 0; i < x->n_pages; i++) {
+        const sl_kv_head h = context_page(x, i);
+        x->c->k->attn_mix[x->s->type](x->acc, x->out + i % 4 * x->s->P, 4 * x->s->P, x->n, x->s->R, &h, 0);
+    }
+}
+
+typedef struct bench_shape {
+    shape s;
+    size_t n_pages;
+    bool mix;
+} bench_shape;
+
+static void bench_context(ca *c, const void *arg)
+{
+    const bench_shape *b = arg;
+    const shape *s = &b->s;
+    const size_t bytes = b->n_pages * s->P * s->C * page_bytes(s->type), columns = 4 * s->P;
+    context x = { c,
+                  s,
+                  b->n_pages,
+                  ca_buf64(c, bytes),
+                  ca_buf64(c, s->R * s->C * sizeof(float)),
+                  ca_buf64(c, s->R * columns * sizeof(float)),
+                  ca_buf64(c, s->R * s->C * sizeof(float)),
+                  ca_buf64(c, s->R * sizeof(uint32_t)) };
+    memset(x.pages, 0, bytes);
+    ca_fill(c, x.q, s->R * s->C, CA_PLAIN);
+    ca_fill(c, x.out, s->R * columns, CA_PLAIN);
+    memset(x.acc, 0, s->R * s->C * sizeof(float));
+    for (size_t r = 0; r < s->R; r++)
+        x.n[r] = (uint32_t)s->P;
+    ca_time(c, b->mix ? run_mix : run_scores, &x, (double)bytes,
+            2.0 * (double)(s->R * s->C) * (double)(s->P * b->n_pages));
+}
+
+static void bench(ca *c)
+{
+    static const struct {
+        size_t R, n_pages; /* a chunk in prefill; few heads over a context in L2, and in memory */
+    } runs[] = { { 48, 4 }, { 1, 16 }, { 2, 16 }, { 3, 16 }, { 4, 16 }, { 1, 8192 }, { 2, 8192 }, { 4, 8192 } };
+    for (size_t type = 0; type < SL_KV_COUNT; type++)
+        for (size_t C = 64; C <= 128; C += 64)
+            for (size_t i = 0; i < sizeof runs / sizeof *runs; i++)
+                for (int mix = 0; mix < 2; mix++) {
+                    const bench_shape b = { { .type = (sl_kv_type)type, .R = runs[i].R, .C = C, .P = 64 },
+                                            runs[i].n_pages,
+                                            mix };
+                    if (mix ? CA_NEW(c, attn_mix[type]) : CA_NEW(c, attn_scores[type]))
+                        ca_case(c, bench_context, &b, "%s %s R=%zu C=%zu P=64 pages=%zu",
+                                mix ? "attn_mix" : "attn_scores", page_type_name(b.s.type), b.s.R, C, b.n_pages);
+                }
+}
+
+/* ---- the grid -------------------------------------------------------------------- */
+
+static void check_both(ca *c, const shape *s)
+{
+    const char *name = page_type_name(s->type), *wide = s->wide ? " wide" : "";
+    if (CA_NEW(c, attn_scores[s->type]) && s->at % 16 == 0)
+        ca_case(c, check_scores, s, "attn_scores %s R=%zu C=%zu P=%zu at=%zu n=%zu%s", name, s->R, s->C, s->P, s->at,
+                s->n, wide);
+    if (CA_NEW(c, attn_mix[s->type]))
+        ca_case(c, check_mix, s, "attn_mix %s R=%zu C=%zu P=%zu at=%zu n=%zu%s", name, s->R, s->C, s->P, s->at, s->n,
+                wide);
+}
+
+static void check_type(ca *c, sl_kv_type type)
+{
+    for (size_t C = 2; C <= 134; C += 2) /* every tail of a head's width, few rows and many */
+        for (size_t R = 3; R <= 9; R += 6)
+            check_both(c, &(shape){ type, R, C, 16, 0, 16, false });
+    static const size_t widths[] = { 24, 64, 80, 128, 192, 256, 576 };
+    for (size_t i = 0; i < sizeof widths / sizeof *widths; i++)
+        for (size_t R = 1; R <= 13; R++)
+            check_both(c, &(shape){ type, R, widths[i], 64, 16, 16 + (R * 11 + i) % 33, R % 2 });
+    for (size_t n = 1; n <= 64; n++) /* every number of tokens */
+        for (size_t R = 2; R <= 8; R += 3)
+            check_both(c, &(shape){ type, R, 24, 64, 0, n, false });
+    for (size_t at = 1; at < 16; at += 3)
+        check_both(c, &(shape){ type, 4, 24, 32, at, 32 - at, false });
+    check_both(c, &(shape){ type, 48, 64, 64, 0, 64, false });
+    check_both(c, &(shape){ type, 48, 128, 256, 0, 256, false }); /* more tokens than one packing holds */
+    check_both(c, &(shape){ type, 50, 40, 256, 32, 201, true });
+}
+
+void check_attn(ca *c)
+{
+    if (c->bench) {
+        bench(c);
+        return;
+    }
+    for (size_t type = 0; type < SL_KV_COUNT; type++)
+        check_type(c, (sl_kv_type)type);
+}

@@ -1,0 +1,159 @@
+/* quantize.c - activations to 8 bits: the same integers and the same bits of the scales as
+ * the formula in kernels.h, written out once more. */
+#include "checkasm.h"
+
+#include <math.h>
+#include <string.h>
+
+enum { GROUP = 32 };
+
+typedef struct shape {
+    size_t T, K, pad;
+    ca_kind kind;
+    bool q16;
+} shape;
+
+typedef struct forms {
+    float *d, *dsum;
+    int8_t *q;
+    int16_t *q16;
+    int32_t *sum;
+} forms;
+
+static forms forms_get(ca *c, size_t T, size_t G)
+{
+    return (forms){ ca_buf(c, T * G * 4), ca_buf(c, T * G * 4), ca_buf(c, T * G * GROUP), ca_buf(c, T * G * GROUP * 2),
+                    ca_buf(c, T * G * 4) };
+}
+
+static void plain_group(const forms *f, size_t g, const float *x, size_t n)
+{
+    float top = 0;
+    bool finite = true;
+    for (size_t i = 0; i < n; i++) {
+        finite = finite && isfinite(x[i]);
+        top = fmaxf(top, fabsf(x[i]));
+    }
+    f->d[g] = finite ? top / 127 : NAN;
+    f->sum[g] = 0;
+    for (size_t i = 0; i < GROUP; i++) {
+        double q = 0;
+        if (i < n && finite && f->d[g] != 0)
+            q = nearbyint((double)(x[i] / f->d[g]));
+        q = fmax(-127, fmin(127, q));
+        f->q[g * GROUP + i] = (int8_t)q;
+        f->q16[g * GROUP + i] = (int16_t)q;
+        f->sum[g] += (int32_t)q;
+    }
+    f->dsum[g] = f->d[g] * (float)f->sum[g];
+}
+
+/* NaN has many bits; any will do. */
+static void same_floats(ca *c, const char *what, const float *got, const float *want, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!isnan(want[i]) || !isnan(got[i]))
+            ca_same(c, what, got + i, want + i, 1, sizeof *got);
+}
+
+typedef struct call {
+    const ca *c;
+    const sl_act *act;
+} call;
+
+static void run(void *arg)
+{
+    const call *a = arg;
+    a->c->k->quantize(a->act, 0, a->act->T);
+}
+
+/* What real rows rarely have: ties, a subnormal scale, infinities, NaN, all zero. */
+static void plant(float *x, size_t K)
+{
+    for (size_t g = 0; g * GROUP < K; g++) {
+        const size_t n = K - g * GROUP < GROUP ? K - g * GROUP : GROUP;
+        float *p = x + g * GROUP;
+        switch (g % 9) {
+        case 1:
+            for (size_t i = 0; i < n; i++) /* d = 1: exactly between two integers */
+                p[i] = i ? (float)i - 16.5f : -127.0f;
+            break;
+        case 2:
+            memset(p, 0, n * sizeof *p);
+            break;
+        case 3:
+            p[n - 1] = NAN;
+            break;
+        case 4:
+            p[n / 2] = -INFINITY;
+            break;
+        case 5:
+            for (size_t i = 0; i < n; i++)
+                p[i] = (float)((double)i * 6 * 0x1p-149); /* d is 1 or 2 times the smallest number */
+            break;
+        case 6:
+            p[0] = 3.4e38f;
+            break;
+        default:
+            break;
+        }
+    }
+}
+
+static void check_shape(ca *c, const void *arg)
+{
+    const shape *s = arg;
+    const size_t G = (s->K + GROUP - 1) / GROUP, ld = s->K + s->pad, n = (s->T - 1) * ld + s->K;
+    float *x = ca_buf(c, n * sizeof *x);
+    for (size_t t = 0; t < s->T; t++) {
+        ca_fill(c, x + t * ld, s->K, s->kind);
+        if (!c->bench)
+            plant(x + t * ld, s->K);
+    }
+    const forms got = forms_get(c, s->T, G), want = forms_get(c, s->T, G);
+    const sl_act act = { .T = s->T,
+                         .K = s->K,
+                         .G = G,
+                         .f32 = x,
+                         .ldf = ld,
+                         .q8 = got.q,
+                         .q16 = s->q16 ? got.q16 : NULL,
+                         .d = got.d,
+                         .sum = got.sum,
+                         .dsum = got.dsum };
+    for (size_t t = 0; t < s->T; t++)
+        for (size_t g = 0; g < G; g++) {
+            const size_t k = g * GROUP;
+            plain_group(&want, t * G + g, x + t * ld + k, s->K - k < GROUP ? s->K - k : GROUP);
+        }
+
+    /* the middle row first: the others stay as they are */
+    c->k->quantize(&act, 1, 2);
+    ca_same(c, "q8 of one row", got.q + G * GROUP, want.q + G * GROUP, G * GROUP, 1);
+    for (size_t t = 0; t < s->T; t += 2)
+        for (size_t i = 0; i < G * GROUP; i++)
+            if ((uint8_t)got.q[t * G * GROUP + i] != CA_CANARY)
+                ca_fail(c, "row %zu was written, only row 1 was asked for", t);
+
+    call a = { c, &act };
+    run(&a);
+    const size_t all = s->T * G;
+    ca_same(c, "q8", got.q, want.q, all * GROUP, 1);
+    if (s->q16)
+        ca_same(c, "q16", got.q16, want.q16, all * GROUP, 2);
+    ca_same(c, "sum", got.sum, want.sum, all, 4);
+    same_floats(c, "d", got.d, want.d, all);
+    same_floats(c, "dsum", got.dsum, want.dsum, all);
+    ca_time(c, run, &a, (double)all * GROUP * (s->q16 ? 7 : 5), 0);
+}
+
+void check_quantize(ca *c)
+{
+    if (!CA_NEW(c, quantize))
+        return;
+    for (const size_t *K = ca_widths_of(c); *K; K++)
+        for (int kind = 0; kind < (c->bench ? 1 : CA_KIND_COUNT); kind++) {
+            const shape s = { 3, *K, *K % 3, (ca_kind)kind, !c->bench && (*K + (size_t)kind) % 2 };
+            ca_case(c, check_shape, &s, "quantize K=%zu kind=%d q16=%d", *K, kind, s.q16);
+        }
+}
