@@ -6,6 +6,7 @@
 #ifndef SL_TRACE_TRACE_H
 #define SL_TRACE_TRACE_H
 
+#include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
 #include "base/status.h"
@@ -15,7 +16,8 @@ typedef struct sl_trace sl_trace;
 typedef enum sl_span_kind { SL_SPAN_OP, SL_SPAN_BARRIER, SL_SPAN_STEP } sl_span_kind;
 
 /* `name` must outlive the trace (a literal, or text of the plan). Bytes and operations are what
- * this thread read and computed in the span. */
+ * this thread read and computed in the span. The spans of one thread follow one another or lie
+ * wholly one in the other (a barrier inside an operation), and are added in the order of their ends. */
 typedef struct sl_span {
     const char *name;
     sl_span_kind kind;
@@ -25,7 +27,8 @@ typedef struct sl_span {
     uint64_t bytes, ops;
 } sl_span;
 
-/* `capacity` spans for each thread; when a ring is full the oldest go, and are counted. */
+/* `capacity` spans for each thread; when a ring is full the oldest go, and are counted. SL_EINVAL for
+ * 0 threads or spans, SL_ENOMEM, SL_EUNSUPPORTED in a build with -Dtrace=off. */
 sl_status sl_trace_create(sl_trace **out, size_t n_threads, size_t capacity, sl_err *err);
 void sl_trace_destroy(sl_trace *t); /* accepts NULL */
 
@@ -35,8 +38,41 @@ void sl_trace_add(sl_trace *t, size_t thread, const sl_span *span);
 /* After the threads have stopped. Chrome's trace format: one array of X events, time in
  * microseconds, args with layer, tokens, bytes, GB/s, GFLOP/s. */
 sl_status sl_trace_write(const sl_trace *t, FILE *f, sl_err *err);
-/* A table by operation: calls, time, share of wall time, bytes, GB/s, GFLOP/s, and the waiting
- * at barriers; its rows and the idle rest add up to the wall time of the steps. */
+/* A table by operation: calls (the most by one thread), time, share, bytes, GB/s, GFLOP/s, then the
+ * waiting at barriers and the rest. Times are summed over the threads, each without the spans inside
+ * it; the column adds up to wall time of the steps x threads, to the nanosecond. Rates are those of all
+ * threads that took part together. Steps of which spans were overwritten are left out. Without a step
+ * span, all from the first begin to the last end counts as one step. SL_EIO, SL_ENOMEM. */
 sl_status sl_trace_summary(const sl_trace *t, FILE *f, sl_err *err);
+
+/* For the step: the clock is read only where there is a trace. */
+static inline uint64_t sl_trace_begin(const sl_trace *t)
+{
+#if SL_TRACE
+    return __builtin_expect(t != NULL, 0) ? sl_trace_now() : 0;
+#else
+    (void)t;
+    return 0;
+#endif
+}
+static inline void sl_trace_end(sl_trace *t, size_t thread, const char *name, sl_span_kind kind, int32_t layer,
+                                uint32_t n_tokens, uint64_t begin_ns, uint64_t bytes, uint64_t ops)
+{
+#if SL_TRACE
+    if (__builtin_expect(t != NULL, 0)) {
+        const sl_span span = { .name = name,
+                               .kind = kind,
+                               .layer = layer,
+                               .n_tokens = n_tokens,
+                               .begin_ns = begin_ns,
+                               .end_ns = sl_trace_now(),
+                               .bytes = bytes,
+                               .ops = ops };
+        sl_trace_add(t, thread, &span);
+    }
+#else
+    (void)t, (void)thread, (void)name, (void)kind, (void)layer, (void)n_tokens, (void)begin_ns, (void)bytes, (void)ops;
+#endif
+}
 
 #endif

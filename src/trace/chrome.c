@@ -1,0 +1,71 @@
+/* chrome.c - the spans as a file for chrome://tracing and Perfetto.
+ * Source: "Trace Event Format", the JSON array form with complete ("X") events. */
+#include "trace/trace.h"
+#include "trace/trace_in.h"
+
+#include <errno.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "base/num.h"
+
+/* Names are ours and ASCII; whatever else got in must not break the file. */
+static void write_text(FILE *f, const char *s)
+{
+    for (; *s; s++) {
+        const unsigned char c = (unsigned char)*s;
+        if (c == '"' || c == '\\')
+            fputc('\\', f);
+        fputc(c < 0x20 || c >= 0x7f ? '?' : c, f);
+    }
+}
+
+/* Nanoseconds as microseconds, exactly. */
+static void write_us(FILE *f, const char *key, uint64_t ns)
+{
+    fprintf(f, ",\"%s\":%" PRIu64 ".%03u", key, ns / 1000, (unsigned)(ns % 1000));
+}
+
+static void write_span(FILE *f, const sl_span *s, size_t thread, uint64_t zero_ns)
+{
+    static const char *const kinds[] = { [SL_SPAN_OP] = "op", [SL_SPAN_BARRIER] = "barrier", [SL_SPAN_STEP] = "step" };
+    const uint64_t ns = s->end_ns - s->begin_ns;
+    fputs("{\"name\":\"", f);
+    write_text(f, s->name);
+    fprintf(f, "\",\"cat\":\"%s\",\"ph\":\"X\"", kinds[s->kind]);
+    write_us(f, "ts", s->begin_ns - zero_ns);
+    write_us(f, "dur", ns);
+    fprintf(f, ",\"pid\":1,\"tid\":%zu,\"args\":{", thread);
+    if (s->layer >= 0)
+        fprintf(f, "\"layer\":%" PRId32 ",", s->layer);
+    fprintf(f, "\"tokens\":%" PRIu32 ",\"bytes\":%" PRIu64 ",\"ops\":%" PRIu64, s->n_tokens, s->bytes, s->ops);
+    if (ns > 0) /* bytes per nanosecond are GB/s */
+        fprintf(f, ",\"GB/s\":%.3f,\"GFLOP/s\":%.3f", (double)s->bytes / (double)ns, (double)s->ops / (double)ns);
+    fputs("}}", f);
+}
+
+/* Viewers count in doubles: times start at the first span, not at boot. */
+static uint64_t first_begin(const sl_trace *t)
+{
+    uint64_t first = UINT64_MAX;
+    for (size_t thread = 0; thread < t->n_threads; thread++)
+        for (size_t i = 0; i < sl_trace_kept(t, thread); i++)
+            first = SL_MIN(first, sl_trace_span(t, thread, i)->begin_ns);
+    return first;
+}
+
+sl_status sl_trace_write(const sl_trace *t, FILE *f, sl_err *err)
+{
+    const uint64_t zero_ns = first_begin(t);
+    const char *separator = "[\n";
+    for (size_t thread = 0; thread < t->n_threads; thread++)
+        for (size_t i = 0; i < sl_trace_kept(t, thread); i++) {
+            fputs(separator, f);
+            write_span(f, sl_trace_span(t, thread, i), thread, zero_ns);
+            separator = ",\n";
+        }
+    fputs(separator[0] == '[' ? "[]\n" : "\n]\n", f);
+    if (fflush(f) != 0 || ferror(f))
+        return sl_fail(err, SL_EIO, "writing the trace: %s", strerror(errno));
+    return SL_OK;
+}
