@@ -10,6 +10,17 @@
 
 #include "base/num.h"
 
+#if defined(__SANITIZE_ADDRESS__)
+#define WITH_ASAN 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define WITH_ASAN 1
+#endif
+#endif
+#ifdef WITH_ASAN
+#include <sanitizer/asan_interface.h>
+#endif
+
 static bool all_zero(const unsigned char *p, size_t n)
 {
     for (size_t i = 0; i < n; i++)
@@ -114,6 +125,26 @@ static void test_arena(void **state)
     assert_int_equal(sl_arena_bytes(&a), 0);
 }
 
+/* Under the address sanitizer a block ends where it was asked to end, and a reset takes it away. */
+static void test_arena_poison(void **state)
+{
+    (void)state;
+#ifdef WITH_ASAN
+    sl_arena a;
+    sl_arena_init(&a, 1024);
+    char *p = sl_arena_alloc(&a, 32, 1), *q = sl_arena_alloc(&a, 5, 1);
+    assert_null(__asan_region_is_poisoned(p, 32));
+    assert_true(__asan_address_is_poisoned(p + 32));
+    assert_null(__asan_region_is_poisoned(q, 5));
+    assert_true(__asan_address_is_poisoned(q + 5));
+    sl_arena_reset(&a);
+    assert_true(__asan_address_is_poisoned(p));
+    sl_arena_fini(&a);
+#else
+    skip();
+#endif
+}
+
 /* The same round again and again: from the third on no heap call, and zeroes again each time. */
 static void test_arena_reset_settles(void **state)
 {
@@ -139,8 +170,9 @@ static void test_arena_reset_settles(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_blocks), cmocka_unit_test(test_strings), cmocka_unit_test(test_fault),
-        cmocka_unit_test(test_map),    cmocka_unit_test(test_arena),   cmocka_unit_test(test_arena_reset_settles),
+        cmocka_unit_test(test_blocks),       cmocka_unit_test(test_strings), cmocka_unit_test(test_fault),
+        cmocka_unit_test(test_map),          cmocka_unit_test(test_arena),   cmocka_unit_test(test_arena_reset_settles),
+        cmocka_unit_test(test_arena_poison),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
