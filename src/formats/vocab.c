@@ -1,0 +1,202 @@
+/* vocab.c - the vocabulary in a GGUF file, keys tokenizer.ggml.*, in the tokenizer's neutral form. */
+#include "formats/gguf.h"
+
+#include <inttypes.h>
+#include <string.h>
+#include "base/num.h"
+
+#define PREFIX "tokenizer.ggml."
+
+/* llama.cpp adds the begin token for these pre-tokenizers (Llama 3) where the file says nothing. */
+static const char *const bos_unless_said[] = { "llama3", "llama-v3", "llama-bpe" };
+
+static sl_status bad_type(const sl_weights *w, const char *name, const sl_gguf_key *k, const char *wanted, sl_err *err)
+{
+    const bool is_array = k->type == SL_GGUF_ARRAY;
+    return sl_fail(err, SL_EFORMAT, "%s: key %s: of type %s%s, should be %s", sl_weights_path(w), name,
+                   is_array ? "array of " : "", sl_gguf_type_name(is_array ? k->elem : k->type), wanted);
+}
+
+/* An array of strings; the strings stay in the file. A missing key leaves *out alone. */
+static sl_status read_strings(const sl_weights *w, const char *name, sl_bytes **out, size_t *n, sl_err *err)
+{
+    const sl_gguf_key *k = sl_gguf_find_key(sl_weights_gguf(w), name);
+    if (!k)
+        return SL_OK;
+    if (k->type != SL_GGUF_ARRAY || k->elem != SL_GGUF_STR)
+        return bad_type(w, name, k, "an array of strings", err);
+    sl_bytes *list = sl_mem_zalloc(k->n, sizeof *list);
+    if (!list)
+        return sl_fail(err, SL_ENOMEM, "%s: key %s: no memory for %" PRIu64 " strings", sl_weights_path(w), name, k->n);
+    const uint8_t *at = k->value;
+    for (uint64_t i = 0; i < k->n; i++)
+        list[i] = sl_gguf_next_str(&at);
+    *out = list;
+    *n = k->n;
+    return SL_OK;
+}
+
+static sl_status read_tokens(const sl_weights *w, sl_vocab *v, sl_err *err)
+{
+    static const char name[] = PREFIX "tokens";
+    const sl_status rc = read_strings(w, name, &v->tokens, &v->n_tokens, err);
+    if (rc)
+        return rc;
+    if (!v->tokens)
+        return sl_fail(err, SL_ENOTFOUND, "%s: no vocabulary: key %s is missing", sl_weights_path(w), name);
+    if (v->n_tokens == 0 || v->n_tokens > INT32_MAX)
+        return sl_fail(err, SL_EFORMAT, "%s: key %s: %zu tokens", sl_weights_path(w), name, v->n_tokens);
+    return SL_OK;
+}
+
+/* Each merge is "left right". Bytes of the text are in GPT-2's alphabet, where a space is another
+ * letter, so the first space that has something before it is the seam. */
+static sl_status read_merges(const sl_weights *w, sl_vocab *v, sl_err *err)
+{
+    static const char name[] = PREFIX "merges";
+    const sl_status rc = read_strings(w, name, &v->merges, &v->n_merges, err);
+    if (rc)
+        return rc;
+    if (!v->merges)
+        return sl_fail(err, SL_EFORMAT, "%s: key %s is missing", sl_weights_path(w), name);
+    for (size_t i = 0; i < v->n_merges; i++) {
+        const sl_bytes m = v->merges[i];
+        const char *seam = m.len > 2 ? memchr(m.data + 1, ' ', m.len - 2) : NULL;
+        char shown[SL_SHOWN_MAX];
+        if (!seam)
+            return sl_fail(err, SL_EFORMAT, "%s: key %s: merge %zu, \"%s\", has no space between two parts",
+                           sl_weights_path(w), name, i, sl_gguf_show(shown, m));
+    }
+    return SL_OK;
+}
+
+static sl_status read_kinds(const sl_weights *w, sl_vocab *v, sl_err *err)
+{
+    /* GGUF's numbers; 0 is "undefined", which llama.cpp treats as an ordinary token. */
+    static const uint8_t kinds[] = { SL_TOKEN_NORMAL, SL_TOKEN_NORMAL, SL_TOKEN_UNKNOWN, SL_TOKEN_CONTROL,
+                                     SL_TOKEN_USER,   SL_TOKEN_UNUSED, SL_TOKEN_BYTE };
+    static const char name[] = PREFIX "token_type";
+    v->kinds = sl_mem_zalloc(v->n_tokens, sizeof *v->kinds);
+    if (!v->kinds)
+        return sl_fail(err, SL_ENOMEM, "%s: key %s: no memory for %zu types", sl_weights_path(w), name, v->n_tokens);
+    const sl_gguf_key *k = sl_gguf_find_key(sl_weights_gguf(w), name);
+    if (!k)
+        return SL_OK; /* SL_TOKEN_NORMAL is 0 */
+    if (k->type != SL_GGUF_ARRAY || !sl_gguf_type_is_int(k->elem))
+        return bad_type(w, name, k, "an array of integers", err);
+    if (k->n != v->n_tokens)
+        return sl_fail(err, SL_EFORMAT, "%s: key %s: %" PRIu64 " types for %zu tokens", sl_weights_path(w), name, k->n,
+                       v->n_tokens);
+    const size_t step = sl_gguf_type_bytes(k->elem);
+    for (size_t i = 0; i < v->n_tokens; i++) {
+        uint64_t type = UINT64_MAX;
+        if (!sl_gguf_load_u64(k->elem, k->value + i * step, &type) || type >= SL_COUNT(kinds))
+            return sl_fail(err, SL_EFORMAT, "%s: key %s: type %" PRId64 " of token %zu is not known",
+                           sl_weights_path(w), name, (int64_t)type, i);
+        v->kinds[i] = kinds[type];
+    }
+    return SL_OK;
+}
+
+static sl_status read_id(const sl_weights *w, const char *name, size_t n_tokens, int32_t *out, sl_err *err)
+{
+    uint64_t id = 0;
+    *out = -1;
+    if (!sl_gguf_find_key(sl_weights_gguf(w), name))
+        return SL_OK;
+    const sl_status rc = sl_weights_get_u64(w, name, true, &id, err);
+    if (rc)
+        return rc;
+    if (id >= n_tokens)
+        return sl_fail(err, SL_EFORMAT, "%s: key %s: id %" PRIu64 " is outside the vocabulary of %zu tokens",
+                       sl_weights_path(w), name, id, n_tokens);
+    *out = (int32_t)id;
+    return SL_OK;
+}
+
+static sl_status read_ids(const sl_weights *w, sl_vocab *v, sl_err *err)
+{
+    const struct {
+        const char *name;
+        int32_t *out;
+    } ids[] = {
+        { PREFIX "bos_token_id", &v->bos },     { PREFIX "eos_token_id", &v->eos },
+        { PREFIX "eot_token_id", &v->eot },     { PREFIX "unknown_token_id", &v->unk },
+        { PREFIX "padding_token_id", &v->pad },
+    };
+    for (size_t i = 0; i < SL_COUNT(ids); i++) {
+        const sl_status rc = read_id(w, ids[i].name, v->n_tokens, ids[i].out, err);
+        if (rc)
+            return rc;
+    }
+    return SL_OK;
+}
+
+static sl_status read_bool(const sl_weights *w, const char *name, bool *out, sl_err *err)
+{
+    const sl_gguf_key *k = sl_gguf_find_key(sl_weights_gguf(w), name);
+    if (!k)
+        return SL_OK;
+    if (k->type != SL_GGUF_BOOL)
+        return bad_type(w, name, k, "a boolean", err);
+    *out = *k->value != 0;
+    return SL_OK;
+}
+
+static sl_status read_flags(const sl_weights *w, sl_vocab *v, sl_err *err)
+{
+    for (size_t i = 0; i < SL_COUNT(bos_unless_said); i++)
+        if (strcmp(v->pre, bos_unless_said[i]) == 0)
+            v->add_bos = v->bos >= 0;
+    sl_status rc = read_bool(w, PREFIX "add_bos_token", &v->add_bos, err);
+    if (!rc)
+        rc = read_bool(w, PREFIX "add_eos_token", &v->add_eos, err);
+    return rc;
+}
+
+static sl_status read_model(const sl_weights *w, sl_vocab *v, sl_err *err)
+{
+    static const char name[] = PREFIX "model";
+    const char *model = NULL;
+    char shown[SL_SHOWN_MAX];
+    const sl_status rc = sl_weights_get_str(w, name, false, &model, err);
+    if (rc)
+        return rc;
+    if (!model)
+        return sl_fail(err, SL_ENOTFOUND, "%s: no vocabulary: key %s is missing", sl_weights_path(w), name);
+    if (strcmp(model, "gpt2") != 0)
+        return sl_fail(err, SL_EUNSUPPORTED, "%s: key %s: tokenizer model \"%s\" is not supported, only \"gpt2\" is",
+                       sl_weights_path(w), name, sl_gguf_show(shown, (sl_bytes){ model, strlen(model) }));
+    v->model = SL_VOCAB_BPE_BYTES;
+    v->pre = "default";
+    return sl_weights_get_str(w, PREFIX "pre", false, &v->pre, err);
+}
+
+sl_status sl_weights_vocab(const sl_weights *w, sl_vocab *out, sl_err *err)
+{
+    sl_vocab v = { 0 };
+    sl_status rc = read_model(w, &v, err);
+    if (!rc)
+        rc = read_tokens(w, &v, err);
+    if (!rc)
+        rc = read_kinds(w, &v, err);
+    if (!rc)
+        rc = read_merges(w, &v, err);
+    if (!rc)
+        rc = read_ids(w, &v, err);
+    if (!rc)
+        rc = read_flags(w, &v, err);
+    if (rc)
+        sl_vocab_fini(&v);
+    else
+        *out = v;
+    return rc;
+}
+
+void sl_vocab_fini(sl_vocab *v)
+{
+    sl_mem_free(v->tokens);
+    sl_mem_free(v->kinds);
+    sl_mem_free(v->merges);
+    *v = (sl_vocab){ 0 };
+}
