@@ -77,6 +77,7 @@ void ca_time(ca *c, void (*fn)(void *arg), void *arg, double bytes, double flops
 void check_act(ca *c);
 void check_attn(ca *c);
 void check_kv(ca *c);
+void check_linear(ca *c);
 void check_norm(ca *c);
 void check_quantize(ca *c);
 void check_rope(ca *c);

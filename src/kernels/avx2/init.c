@@ -4,6 +4,7 @@
 void sl_kernels_init_avx2(sl_kernels *k)
 {
     k->isa = SL_ISA_AVX2;
+    sl_linear_init_avx2(k);
     k->rms_norm = sl_rms_norm_avx2;
     k->add = sl_add_avx2;
     k->mul = sl_mul_avx2;

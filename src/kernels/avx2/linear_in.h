@@ -1,0 +1,86 @@
+/* linear_in.h - what the AVX2 panel types share: 8 rows at once, and 8 results of a token.
+ *
+ * Element j of a vector belongs to row j of the panel, except where a comment says otherwise.
+ * Rows are read through pointers, so that a row past the last repeats it and costs no branch. */
+#ifndef SL_KERNELS_AVX2_LINEAR_IN_H
+#define SL_KERNELS_AVX2_LINEAR_IN_H
+
+#include <string.h>
+#include "base/num.h"
+#include "kernels/avx2/avx2_in.h"
+#include "quant/blocks.h"
+
+/* Each fills the slots of its panel type. */
+void sl_linear_init_avx2_u4(sl_kernels *k);
+void sl_linear_init_avx2_s8(sl_kernels *k);
+void sl_linear_init_avx2_f32(sl_kernels *k);
+
+/* Columns k0..k1 as f32: [k / 8][8 rows][8]. */
+sl_panel_decode_fn sl_decode_f32_avx2_q8_0, sl_decode_f32_avx2_q4_0, sl_decode_f32_avx2_q4_1;
+
+SL_ALWAYS_INLINE void row_pointers(const uint8_t *row[SL_PANEL_ROWS], const sl_tensor *w, size_t r0, size_t r1)
+{
+    for (size_t i = 0; i < SL_PANEL_ROWS; i++)
+        row[i] = (const uint8_t *)w->data + SL_MIN(r0 + i, r1 - 1) * w->row_bytes;
+}
+
+/* v[i] = dword i of the 16 bytes at `at` of each row. */
+SL_ALWAYS_INLINE void transpose_dwords(__m256i v[4], const uint8_t *const row[SL_PANEL_ROWS], size_t at)
+{
+    __m256i a[4];
+    for (size_t i = 0; i < 4; i++) {
+        const __m128i lo = _mm_loadu_si128((const __m128i *)(const void *)(row[i] + at));
+        const __m128i hi = _mm_loadu_si128((const __m128i *)(const void *)(row[i + 4] + at));
+        a[i] = _mm256_inserti128_si256(_mm256_castsi128_si256(lo), hi, 1);
+    }
+    const __m256i b0 = _mm256_unpacklo_epi32(a[0], a[1]), b1 = _mm256_unpackhi_epi32(a[0], a[1]);
+    const __m256i b2 = _mm256_unpacklo_epi32(a[2], a[3]), b3 = _mm256_unpackhi_epi32(a[2], a[3]);
+    v[0] = _mm256_unpacklo_epi64(b0, b2);
+    v[1] = _mm256_unpackhi_epi64(b0, b2);
+    v[2] = _mm256_unpacklo_epi64(b1, b3);
+    v[3] = _mm256_unpackhi_epi64(b1, b3);
+}
+
+/* The half-float at `at` of each row. */
+SL_ALWAYS_INLINE __m256 halves(const uint8_t *const row[SL_PANEL_ROWS], size_t at)
+{
+    __m128i h = _mm_cvtsi32_si128(sl_load_le16(row[0] + at));
+    h = _mm_insert_epi16(h, sl_load_le16(row[1] + at), 1);
+    h = _mm_insert_epi16(h, sl_load_le16(row[2] + at), 2);
+    h = _mm_insert_epi16(h, sl_load_le16(row[3] + at), 3);
+    h = _mm_insert_epi16(h, sl_load_le16(row[4] + at), 4);
+    h = _mm_insert_epi16(h, sl_load_le16(row[5] + at), 5);
+    h = _mm_insert_epi16(h, sl_load_le16(row[6] + at), 6);
+    h = _mm_insert_epi16(h, sl_load_le16(row[7] + at), 7);
+    return _mm256_cvtph_ps(h);
+}
+
+/* 4 bytes in every element. */
+SL_ALWAYS_INLINE __m256i broadcast4(const void *p)
+{
+    return _mm256_set1_epi32((int)sl_load_le32(p));
+}
+
+SL_ALWAYS_INLINE __m256i load_i(const void *p)
+{
+    return _mm256_loadu_si256((const __m256i *)p);
+}
+SL_ALWAYS_INLINE void store_i(void *p, __m256i v)
+{
+    _mm256_storeu_si256((__m256i *)p, v);
+}
+
+/* The first `rows` of 8 neighbouring results; the others are neither read nor written. */
+SL_ALWAYS_INLINE __m256 load_rows(const float *y, size_t rows)
+{
+    return rows == SL_PANEL_ROWS ? _mm256_loadu_ps(y) : _mm256_maskload_ps(y, lanes8(rows));
+}
+SL_ALWAYS_INLINE void store_rows(float *y, __m256 v, size_t rows)
+{
+    if (rows == SL_PANEL_ROWS)
+        _mm256_storeu_ps(y, v);
+    else
+        _mm256_maskstore_ps(y, lanes8(rows), v);
+}
+
+#endif

@@ -1,0 +1,355 @@
+/* linear.c - the matrix path: values against double, exact integers at their worst, and the
+ * same bits whatever the number of tokens, the path and the blocks.
+ *
+ * Stored rows and activations end at a forbidden page, as a mapped file may. */
+#include "checkasm.h"
+
+#include <math.h>
+#include <string.h>
+#include "base/num.h"
+#include "quant/blocks.h"
+#include "quant/quant.h"
+
+typedef enum data_kind {
+    DATA_PLAIN,
+    /* Scales of 1 and weights and activations at an end of their range, whose signs are: */
+    DATA_ENDS_MIXED,
+    DATA_ENDS_LOW_UP, /* lowest weights, highest activations */
+    DATA_ENDS_LOW_DOWN,
+    DATA_ENDS_HIGH_UP,
+    DATA_ENDS_HIGH_DOWN,
+    DATA_KIND_COUNT
+} data_kind;
+
+typedef struct shape {
+    sl_format format;
+    sl_act_type act;
+    size_t R, K, T;
+    data_kind kind;
+} shape;
+
+/* One product: inputs, result, and the values that the stored bytes mean. */
+typedef struct product {
+    const shape *s;
+    sl_kernels k;
+    sl_tensor w;
+    sl_act x;
+    float *y, *values; /* [T][ldy], [R][K] */
+    size_t ldy;
+    void *scratch;
+} product;
+
+/* ---- inputs ------------------------------------------------------------------- */
+
+static void put16(uint8_t *p, uint16_t v)
+{
+    memcpy(p, &v, sizeof v);
+}
+
+static void fill_floats(ca *c, uint8_t *data, const shape *s)
+{
+    for (size_t i = 0; i < s->R * s->K; i++) {
+        const float v = ca_uniform(c, -1, 1);
+        if (s->format == SL_FORMAT_F32)
+            memcpy(data + 4 * i, &v, sizeof v);
+        else
+            put16(data + 2 * i, s->format == SL_FORMAT_F16 ? sl_f16_from_f32(v) : sl_bf16_from_f32(v));
+    }
+}
+
+/* The two ends of the stored byte: of one s8, or of two nibbles. */
+static uint8_t end_byte(ca *c, const shape *s)
+{
+    const uint8_t low = s->format == SL_FORMAT_Q8_0 ? 0x80 : 0x00, high = s->format == SL_FORMAT_Q8_0 ? 0x7f : 0xff;
+    switch (s->kind) {
+    case DATA_ENDS_LOW_UP:
+    case DATA_ENDS_LOW_DOWN:
+        return low;
+    case DATA_ENDS_HIGH_UP:
+    case DATA_ENDS_HIGH_DOWN:
+        return high;
+    default:
+        return ca_rand(c) & 1 ? low : high;
+    }
+}
+
+static int8_t end_act(ca *c, const shape *s)
+{
+    switch (s->kind) {
+    case DATA_ENDS_LOW_UP:
+    case DATA_ENDS_HIGH_UP:
+        return 127;
+    case DATA_ENDS_LOW_DOWN:
+    case DATA_ENDS_HIGH_DOWN:
+        return -127;
+    default:
+        return ca_rand(c) & 1 ? 127 : -127;
+    }
+}
+
+static void fill_blocks(ca *c, uint8_t *data, const shape *s)
+{
+    const sl_quant *q = sl_quant_get(s->format);
+    const size_t n = s->R * s->K / SL_GROUP, scales = s->format == SL_FORMAT_Q4_1 ? 2 : 1;
+    for (size_t b = 0; b < n; b++, data += q->block_bytes) {
+        for (size_t i = 0; i < scales; i++)
+            put16(data + 2 * i, sl_f16_from_f32(s->kind == DATA_PLAIN ? ca_uniform(c, -0.1f, 0.1f) : 1));
+        for (size_t i = 2 * scales; i < q->block_bytes; i++)
+            data[i] = s->kind == DATA_PLAIN ? (uint8_t)ca_rand(c) : end_byte(c, s);
+    }
+}
+
+static void make_weights(ca *c, product *p)
+{
+    const shape *s = p->s;
+    size_t row_bytes = 0;
+    if (!sl_quant_row_bytes(s->format, s->K, &row_bytes))
+        ca_fail(c, "the test's own shape is wrong");
+    uint8_t *data = ca_buf(c, s->R * row_bytes);
+    if (sl_quant_get(s->format)->block == 1)
+        fill_floats(c, data, s);
+    else
+        fill_blocks(c, data, s);
+    p->w = (sl_tensor){ .data = data, .format = s->format, .rows = s->R, .cols = s->K, .row_bytes = row_bytes };
+    if (c->bench)
+        return;
+    p->values = ca_buf(c, s->R * s->K * sizeof *p->values);
+    for (size_t r = 0; r < s->R; r++)
+        sl_quant_get(s->format)->decode_row(p->values + r * s->K, data + r * row_bytes, s->K);
+}
+
+/* Only the forms that the product asks for are there. */
+static void make_acts(ca *c, product *p, unsigned needs)
+{
+    const shape *s = p->s;
+    const size_t G = sl_div_up(s->K, SL_GROUP), ldf = s->K + s->K % 3;
+    sl_act *x = &p->x;
+    *x = (sl_act){ .T = s->T, .K = s->K, .G = G, .ldf = ldf };
+    if (needs & SL_NEED_F32) {
+        float *f = ca_buf(c, ((s->T - 1) * ldf + s->K) * sizeof *f);
+        for (size_t t = 0; t < s->T; t++)
+            ca_fill(c, f + t * ldf, s->K, CA_PLAIN);
+        x->f32 = f;
+    }
+    if (!(needs & (SL_NEED_Q8 | SL_NEED_Q16)))
+        return;
+    x->q8 = ca_buf(c, s->T * G * SL_GROUP);
+    x->d = ca_buf(c, s->T * G * sizeof *x->d);
+    x->sum = ca_buf(c, s->T * G * sizeof *x->sum);
+    x->dsum = ca_buf(c, s->T * G * sizeof *x->dsum);
+    for (size_t g = 0; g < s->T * G; g++) {
+        x->d[g] = s->kind == DATA_PLAIN ? ca_uniform(c, 0, 0.01f) : 1;
+        x->sum[g] = 0;
+        for (size_t i = g * SL_GROUP; i < (g + 1) * SL_GROUP; i++) {
+            x->q8[i] = s->kind == DATA_PLAIN ? (int8_t)((int)(ca_rand(c) % 255) - 127) : end_act(c, s);
+            x->sum[g] += x->q8[i];
+        }
+        x->dsum[g] = x->d[g] * (float)x->sum[g];
+    }
+    if (needs & SL_NEED_Q16) {
+        x->q16 = ca_buf(c, s->T * G * SL_GROUP * sizeof *x->q16);
+        for (size_t i = 0; i < s->T * G * SL_GROUP; i++)
+            x->q16[i] = x->q8[i];
+    }
+}
+
+static product make(ca *c, const shape *s)
+{
+    product p = { .s = s, .k = *c->k, .ldy = s->R + 3 };
+    make_weights(c, &p);
+    make_acts(c, &p, sl_linear_needs(c->k, s->act, s->format, s->T));
+    p.y = ca_buf(c, ((s->T - 1) * p.ldy + s->R) * sizeof *p.y);
+    p.scratch = ca_buf64(c, sl_linear_scratch(s->K));
+    return p;
+}
+
+static void run(void *arg)
+{
+    product *p = arg;
+    sl_linear(&p->k, p->s->act, p->y, p->ldy, &p->w, 0, p->s->R, &p->x, 0, p->s->T, p->scratch);
+}
+
+/* ---- values ------------------------------------------------------------------- */
+
+/* Sum of products in double, and of their magnitudes. */
+static double reference(const product *p, size_t t, size_t r, double *size)
+{
+    const shape *s = p->s;
+    const sl_act *x = &p->x;
+    const float *w = p->values + r * s->K;
+    double sum = 0;
+    *size = 0;
+    for (size_t k = 0; k < s->K; k++) {
+        const size_t i = t * x->G * SL_GROUP + k;
+        const double a = x->q8 ? (double)x->d[i / SL_GROUP] * x->q8[i] : x->f32[t * x->ldf + k];
+        sum += w[k] * a;
+        *size += fabs(w[k] * a);
+    }
+    return sum;
+}
+
+/* Each product and each addition may be off by u of what has been added so far. Scalar code
+ * adds K products one by one, wider code in at least 8 lanes or by groups of 32. With 8-bit
+ * activations the minimum of Q4_1 is added apart from the weight's other part, so that the
+ * parts may be larger than their sum: 15 * d and m against d * q + m. */
+static double bound(const product *p, ca *c, double size)
+{
+    const double K = (double)p->s->K, steps = c->isa == SL_ISA_SCALAR && !p->x.q8 ? 2 * K : K / 8 + 8;
+    return 0x1p-24 * steps * size * (p->s->format == SL_FORMAT_Q4_1 && p->x.q8 ? 8 : 1);
+}
+
+static void check_values(ca *c, const void *arg)
+{
+    const shape *s = arg;
+    product p = make(c, s);
+    run(&p);
+    ca_gaps(c, "y", p.y, s->T, s->R, p.ldy, sizeof *p.y);
+    for (size_t t = 0; t < s->T; t++)
+        for (size_t r = 0; r < s->R; r++) {
+            double size = 0;
+            const double want = reference(&p, t, r, &size);
+            ca_near(c, "y", t * s->R + r, p.y[t * p.ldy + r], want, bound(&p, c, size));
+        }
+}
+
+/* With scales of 1 every partial sum is a whole number below 2^24 up to K = 1024: exact. */
+static void check_ends(ca *c, const void *arg)
+{
+    const shape *s = arg;
+    product p = make(c, s);
+    run(&p);
+    for (size_t t = 0; t < s->T; t++)
+        for (size_t r = 0; r < s->R; r++) {
+            double size = 0;
+            ca_near(c, "y", t * s->R + r, p.y[t * p.ldy + r], reference(&p, t, r, &size), 0);
+        }
+}
+
+/* ---- the same bits ------------------------------------------------------------ */
+
+/* Rows r0..r1 and tokens t0..t1 alone, by the path that `k` chooses, against p->y. */
+static void same_part(ca *c, const product *p, const sl_kernels *k, const char *what, size_t r0, size_t r1, size_t t0,
+                      size_t t1)
+{
+    enum { PART_MAX = 64 * 20 };
+    static float part[PART_MAX];
+    const size_t ld = r1 - r0;
+    memset(part, CA_CANARY, sizeof part);
+    sl_linear(k, p->s->act, part, ld, &p->w, r0, r1, &p->x, t0, t1, p->scratch);
+    for (size_t t = t0; t < t1; t++)
+        ca_same(c, what, part + (t - t0) * ld, p->y + t * p->ldy + r0, ld, sizeof *part);
+}
+
+/* Micro over blocks of `block` columns, the driver left out. */
+static void same_blocks(ca *c, const product *p, size_t block)
+{
+    const shape *s = p->s;
+    const sl_panel *panel = &p->k.panel[s->format][s->act];
+    const size_t r = s->R > 9 ? 7 : 0, rows = SL_MIN(SL_PANEL_ROWS, s->R - r);
+    float y[20 * SL_PANEL_ROWS];
+    memset(y, CA_CANARY, sizeof y);
+    for (size_t k0 = 0; k0 < s->K; k0 += block) {
+        const size_t k1 = SL_MIN(s->K, k0 + block);
+        panel->decode(p->scratch, &p->w, r, s->R, k0, k1);
+        panel->micro(y, SL_PANEL_ROWS, p->scratch, rows, k0, k1, &p->x, 0, s->T, k0 == 0);
+    }
+    for (size_t t = 0; t < s->T; t++)
+        ca_same(c, "by blocks of columns", y + t * SL_PANEL_ROWS, p->y + t * p->ldy + r, rows, sizeof *y);
+}
+
+static void check_bits(ca *c, const void *arg)
+{
+    const shape *s = arg;
+    product p = make(c, s);
+    run(&p);
+    sl_kernels wide = p.k;
+    wide.panel[s->format][s->act].narrow_max = 0;
+
+    for (size_t n = 1; n <= s->T; n++) {
+        const size_t t0 = (s->T - n) / 2;
+        same_part(c, &p, &p.k, "fewer tokens", 0, s->R, t0, t0 + n);
+        same_part(c, &p, &wide, "fewer tokens, panels", 0, s->R, t0, t0 + n);
+        const size_t r0 = n % s->R, r1 = SL_MIN(s->R, r0 + 1 + n);
+        same_part(c, &p, &p.k, "fewer rows", r0, r1, 0, n);
+        same_part(c, &p, &wide, "fewer rows, panels", r0, r1, s->T - n, s->T);
+    }
+    if (p.k.panel[s->format][s->act].k_block)
+        for (size_t block = 32; block <= s->K; block *= 3)
+            same_blocks(c, &p, block);
+}
+
+/* ---- time --------------------------------------------------------------------- */
+
+static void bench(ca *c, const void *arg)
+{
+    const shape *s = arg;
+    product p = make(c, s);
+    run(&p);
+    const double n = (double)s->R * (double)s->K * (double)s->T;
+    ca_time(c, run, &p, s->T == 1 ? (double)s->R * (double)p.w.row_bytes : 0, 2 * n);
+}
+
+static void bench_format(ca *c, shape s)
+{
+    /* Decode: a matrix out of L2 or L3, and one that no cache holds. Prefill: 512 tokens. */
+    static const size_t shapes[][3] = { { 1024, 1024, 1 }, { 32768, 3072, 1 }, { 768, 576, 512 },
+                                        { 512, 1024, 512 }, { 512, 3072, 512 } };
+    for (size_t i = 0; i < SL_COUNT(shapes); i++) {
+        s.R = shapes[i][0], s.K = shapes[i][1], s.T = shapes[i][2];
+        ca_case(c, bench, &s, "linear %s R=%zu K=%zu T=%zu", c->k->panel[s.format][s.act].name, s.R, s.K, s.T);
+    }
+}
+
+/* ---- shapes ------------------------------------------------------------------- */
+
+static void check_format(ca *c, shape s)
+{
+    const char *name = c->k->panel[s.format][s.act].name;
+    const size_t block = sl_quant_get(s.format)->block;
+    for (const size_t *w = ca_widths_of(c); *w; w++) {
+        s.K = *w * (block == 1 ? 1 : *w > 67 ? 1 : SL_GROUP), s.R = 1 + *w % 19;
+        if (s.K % block != 0)
+            continue;
+        static const size_t tokens[] = { 1, 2, 3, 4, 7, 13 };
+        s.T = tokens[*w % SL_COUNT(tokens)];
+        ca_case(c, check_values, &s, "linear %s values R=%zu K=%zu T=%zu", name, s.R, s.K, s.T);
+    }
+    static const size_t large[][3] = { { 67, 1056, 6 }, { 80, 1536, 14 }, { 13, 2848, 3 },
+                                       { 9, 2853, 5 },  { 72, 3072, 25 }, { 1, 8192, 1 } };
+    for (size_t i = 0; i < SL_COUNT(large); i++) {
+        s.R = large[i][0], s.K = large[i][1], s.T = large[i][2];
+        if (s.K % block == 0)
+            ca_case(c, check_values, &s, "linear %s values R=%zu K=%zu T=%zu", name, s.R, s.K, s.T);
+    }
+
+    static const size_t bits[][2] = { { 29, 96 }, { 17, 576 }, { 3, 1024 }, { 61, 1056 }, { 11, 3072 }, { 12, 1035 } };
+    for (size_t i = 0; i < SL_COUNT(bits); i++) {
+        s.R = bits[i][0], s.K = bits[i][1], s.T = 20;
+        if (s.K % block == 0)
+            ca_case(c, check_bits, &s, "linear %s bits R=%zu K=%zu", name, s.R, s.K);
+    }
+
+    if (block == 1 || s.act != SL_ACT_Q8)
+        return;
+    for (size_t kind = DATA_ENDS_MIXED; kind < DATA_KIND_COUNT; kind++)
+        for (size_t T = 1; T <= 9; T++) {
+            s.R = 12, s.K = T & 1 ? 1024 : 32, s.T = T, s.kind = (data_kind)kind;
+            ca_case(c, check_ends, &s, "linear %s ends K=%zu T=%zu kind=%zu", name, s.K, T, kind);
+        }
+}
+
+void check_linear(ca *c)
+{
+    for (size_t f = 0; f < SL_FORMAT_COUNT; f++)
+        for (size_t a = 0; a < SL_ACT_COUNT; a++) {
+            const shape s = { .format = (sl_format)f, .act = (sl_act_type)a };
+            if (!CA_NEW(c, panel[f][a].micro) && !CA_NEW(c, panel[f][a].decode))
+                continue;
+            if (sl_quant_get(s.format)->block == 1 && a != SL_ACT_F32)
+                continue; /* the same slot once more */
+            if (c->bench)
+                bench_format(c, s);
+            else
+                check_format(c, s);
+        }
+}
