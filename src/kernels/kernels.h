@@ -68,7 +68,7 @@ typedef void sl_panel_narrow_fn(float *y, size_t ldy, const sl_tensor *w, size_t
                                 size_t t0, size_t t1);
 
 typedef struct sl_panel {
-    const char *name;      /* "q4_0 u4 x8": for info, trace and bench */
+    const char *name;      /* "u4 x8": for info, trace and bench */
     unsigned needs;        /* SL_NEED_* of micro */
     unsigned narrow_needs; /* SL_NEED_* of narrow */
     size_t group_bytes;    /* panel bytes per 32 columns, at most SL_PANEL_GROUP_MAX */

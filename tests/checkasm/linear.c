@@ -5,6 +5,7 @@
 #include "checkasm.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 #include "base/num.h"
 #include "quant/blocks.h"
@@ -292,11 +293,13 @@ static void bench(ca *c, const void *arg)
 static void bench_format(ca *c, shape s)
 {
     /* Decode: a matrix out of L2 or L3, and one that no cache holds. Prefill: 512 tokens. */
-    static const size_t shapes[][3] = { { 1024, 1024, 1 }, { 32768, 3072, 1 }, { 768, 576, 512 },
-                                        { 512, 1024, 512 }, { 512, 3072, 512 } };
-    for (size_t i = 0; i < SL_COUNT(shapes); i++) {
+    static const size_t shapes[][3] = {
+        { 1024, 1024, 1 }, { 32768, 3072, 1 }, { 768, 576, 512 }, { 512, 1024, 512 }, { 512, 3072, 512 }
+    };
+    for (size_t i = 0; i < (c->isa == SL_ISA_SCALAR ? 1 : SL_COUNT(shapes)); i++) {
         s.R = shapes[i][0], s.K = shapes[i][1], s.T = shapes[i][2];
-        ca_case(c, bench, &s, "linear %s R=%zu K=%zu T=%zu", c->k->panel[s.format][s.act].name, s.R, s.K, s.T);
+        ca_case(c, bench, &s, "linear %s as %s, R=%zu K=%zu T=%zu", sl_quant_get(s.format)->name,
+                c->k->panel[s.format][s.act].name, s.R, s.K, s.T);
     }
 }
 
@@ -304,7 +307,8 @@ static void bench_format(ca *c, shape s)
 
 static void check_format(ca *c, shape s)
 {
-    const char *name = c->k->panel[s.format][s.act].name;
+    char name[64];
+    snprintf(name, sizeof name, "%s as %s,", sl_quant_get(s.format)->name, c->k->panel[s.format][s.act].name);
     const size_t block = sl_quant_get(s.format)->block;
     for (const size_t *w = ca_widths_of(c); *w; w++) {
         s.K = *w * (block == 1 ? 1 : *w > 67 ? 1 : SL_GROUP), s.R = 1 + *w % 19;

@@ -243,9 +243,9 @@ static void narrow_bf16(float *y, size_t ldy, const sl_tensor *w, size_t r0, siz
 
 /* ---- the table ----------------------------------------------------------------- */
 
-static sl_panel panel(const char *name, sl_panel_decode_fn *dec, sl_panel_narrow_fn *nar)
+static sl_panel panel(sl_panel_decode_fn *dec, sl_panel_narrow_fn *nar)
 {
-    return (sl_panel){ .name = name,
+    return (sl_panel){ .name = "f32 x8",
                        .needs = SL_NEED_F32,
                        .narrow_needs = SL_NEED_F32,
                        .group_bytes = SL_GROUP * SL_PANEL_ROWS * sizeof(float),
@@ -259,11 +259,11 @@ static sl_panel panel(const char *name, sl_panel_decode_fn *dec, sl_panel_narrow
 void sl_linear_init_avx2_f32(sl_kernels *k)
 {
     for (size_t act = 0; act < SL_ACT_COUNT; act++) {
-        k->panel[SL_FORMAT_F32][act] = panel("f32 f32 x8", decode_f32, narrow_f32);
-        k->panel[SL_FORMAT_F16][act] = panel("f16 f32 x8", decode_f16, narrow_f16);
-        k->panel[SL_FORMAT_BF16][act] = panel("bf16 f32 x8", decode_bf16, narrow_bf16);
+        k->panel[SL_FORMAT_F32][act] = panel(decode_f32, narrow_f32);
+        k->panel[SL_FORMAT_F16][act] = panel(decode_f16, narrow_f16);
+        k->panel[SL_FORMAT_BF16][act] = panel(decode_bf16, narrow_bf16);
     }
-    k->panel[SL_FORMAT_Q8_0][SL_ACT_F32] = panel("q8_0 f32 x8", sl_decode_f32_avx2_q8_0, NULL);
-    k->panel[SL_FORMAT_Q4_0][SL_ACT_F32] = panel("q4_0 f32 x8", sl_decode_f32_avx2_q4_0, NULL);
-    k->panel[SL_FORMAT_Q4_1][SL_ACT_F32] = panel("q4_1 f32 x8", sl_decode_f32_avx2_q4_1, NULL);
+    k->panel[SL_FORMAT_Q8_0][SL_ACT_F32] = panel(sl_decode_f32_avx2_q8_0, NULL);
+    k->panel[SL_FORMAT_Q4_0][SL_ACT_F32] = panel(sl_decode_f32_avx2_q4_0, NULL);
+    k->panel[SL_FORMAT_Q4_1][SL_ACT_F32] = panel(sl_decode_f32_avx2_q4_1, NULL);
 }

@@ -173,7 +173,7 @@ static void narrow_q8_0(float *y, size_t ldy, const sl_tensor *w, size_t r0, siz
 
 void sl_linear_init_avx2_s8(sl_kernels *k)
 {
-    k->panel[SL_FORMAT_Q8_0][SL_ACT_Q8] = (sl_panel){ .name = "q8_0 s16 x8",
+    k->panel[SL_FORMAT_Q8_0][SL_ACT_Q8] = (sl_panel){ .name = "s16 x8",
                                                       .needs = SL_NEED_Q16,
                                                       .narrow_needs = SL_NEED_Q8,
                                                       .group_bytes = sizeof(q8_0_group),

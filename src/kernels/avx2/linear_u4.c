@@ -230,7 +230,7 @@ static void narrow_q4_1(float *y, size_t ldy, const sl_tensor *w, size_t r0, siz
 
 void sl_linear_init_avx2_u4(sl_kernels *k)
 {
-    const sl_panel q4_0 = { .name = "q4_0 u4 x8",
+    const sl_panel q4_0 = { .name = "u4 x8",
                             .needs = SL_NEED_Q8,
                             .narrow_needs = SL_NEED_Q8,
                             .group_bytes = sizeof(q4_0_group),
@@ -240,7 +240,7 @@ void sl_linear_init_avx2_u4(sl_kernels *k)
                             .narrow = narrow_q4_0,
                             .narrow_max = NARROW_MAX };
     sl_panel q4_1 = q4_0;
-    q4_1.name = "q4_1 u4 x8";
+    q4_1.name = "u4 x8";
     q4_1.group_bytes = sizeof(q4_1_group);
     q4_1.decode = decode_q4_1;
     q4_1.micro = micro_q4_1;

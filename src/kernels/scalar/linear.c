@@ -128,9 +128,9 @@ static void micro_int8(float *y, size_t ldy, const void *panel, size_t rows, siz
 
 /* ---- the table ---------------------------------------------------------------- */
 
-static sl_panel panel_int8(const char *name, sl_panel_decode_fn *decode)
+static sl_panel panel_int8(sl_panel_decode_fn *decode)
 {
-    return (sl_panel){ .name = name,
+    return (sl_panel){ .name = "int8 x8",
                        .needs = SL_NEED_Q8,
                        .group_bytes = SL_PANEL_ROWS * sizeof(int8_group),
                        .k_block = 1024,
@@ -149,7 +149,7 @@ void sl_linear_init_scalar(sl_kernels *k)
     for (size_t f = 0; f < SL_FORMAT_COUNT; f++)
         for (size_t a = 0; a < SL_ACT_COUNT; a++)
             k->panel[f][a] = f32;
-    k->panel[SL_FORMAT_Q8_0][SL_ACT_Q8] = panel_int8("q8_0 int8 x8", decode_q8_0);
-    k->panel[SL_FORMAT_Q4_0][SL_ACT_Q8] = panel_int8("q4_0 int8 x8", decode_q4_0);
-    k->panel[SL_FORMAT_Q4_1][SL_ACT_Q8] = panel_int8("q4_1 int8 x8", decode_q4_1);
+    k->panel[SL_FORMAT_Q8_0][SL_ACT_Q8] = panel_int8(decode_q8_0);
+    k->panel[SL_FORMAT_Q4_0][SL_ACT_Q8] = panel_int8(decode_q4_0);
+    k->panel[SL_FORMAT_Q4_1][SL_ACT_Q8] = panel_int8(decode_q4_1);
 }
