@@ -104,6 +104,11 @@ static void test_ceiling(void **state)
 static void test_isa_of_this_machine(void **state)
 {
     (void)state;
+    const char *preload = getenv("LD_PRELOAD");
+    if (preload && strstr(preload, "vgpreload")) {
+        puts("valgrind shows the program a smaller CPU than the kernel lists");
+        skip();
+    }
     FILE *f = fopen("/proc/cpuinfo", "r");
     char *line = NULL;
     size_t cap = 0;
