@@ -29,10 +29,11 @@ sl_probe_peak_fn sl_probe_fma_avx512_f32, sl_probe_int8_vnni512, sl_probe_bf16_a
  * what it understands. C(n) is the text of one chain's step on accumulator register n;
  * LOAD puts the operands x and y into registers 0 and 1; registers 2, 13 and 14 are scratch. */
 #define SL_PROBE_LOOP(LOAD, C, steps, vx, vy)                                                                          \
-    __asm__ volatile(LOAD SL_PROBE_EACH(SL_PROBE_ZERO) ".p2align 6\n1:\n\t" SL_PROBE_EACH(C) "dec %[n]\n\tjnz 1b"      \
-                     : [n] "+r"(steps)                                                                                 \
-                     : [x] "m"(vx), [y] "m"(vy)                                                                        \
-                     : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10",        \
-                       "xmm11", "xmm12", "xmm13", "xmm14", "cc")
+    __asm__ volatile(                                                                                                  \
+        LOAD SL_PROBE_EACH(SL_PROBE_ZERO) ".p2align 6\n1:\n\t" SL_PROBE_EACH(C) "dec %[n]\n\tjnz 1b\n\tvzeroupper"     \
+        : [n] "+r"(steps)                                                                                              \
+        : [x] "m"(vx), [y] "m"(vy)                                                                                     \
+        : "xmm0", "xmm1", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7", "xmm8", "xmm9", "xmm10", "xmm11", "xmm12",   \
+          "xmm13", "xmm14", "cc")
 
 #endif
