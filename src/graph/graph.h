@@ -1,0 +1,140 @@
+/* graph.h - what a model computes, as a straight list of operations.
+ *
+ * A model's build() appends *composite* operations (module/ has one function for each); it
+ * knows nothing of kernels, threads or memory. Each value has one producer and is a matrix of
+ * f32, [rows][width]. sl_graph_expand writes the same list with chosen composites replaced by
+ * the basic operations that they stand for (docs/design.md, "The plan").
+ *
+ *   a dense layer            fused                      expanded
+ *   normed q, k, v, rope,    LINEAR pre=norm epi=qkv    NORM LINEAR LINEAR LINEAR (HEAD_NORM) ROPE KV_WRITE
+ *   KV write
+ *   attention                ATTENTION                  SCORES SOFTMAX WEIGHTED_SUM
+ *   output, residual         LINEAR pre=merge epi=add   LINEAR ADD
+ *   normed gate and up       LINEAR pre=norm epi=swiglu NORM LINEAR LINEAR SILU MUL
+ *   down, residual           LINEAR epi=add             LINEAR ADD
+ */
+#ifndef SL_GRAPH_GRAPH_H
+#define SL_GRAPH_GRAPH_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "base/mem.h"
+#include "base/status.h"
+#include "base/tensor.h"
+
+typedef int32_t sl_value; /* index into sl_graph.value */
+#define SL_NO_VALUE (-1)
+
+typedef enum sl_rows {
+    SL_ROWS_TOKENS,  /* one row for each token of the step */
+    SL_ROWS_OUTPUTS, /* one row for each token whose logits are wanted */
+    SL_ROWS_ONE,     /* a block of fixed size */
+} sl_rows;
+
+typedef struct sl_value_info {
+    const char *name;
+    sl_rows rows;
+    size_t width; /* f32 elements of a row; 0: nothing in the workspace (the KV pages) */
+} sl_value_info;
+
+typedef enum sl_op_kind {
+    SL_OP_ROPE_TABLE,   /* out cs [T][rope_dim]: cosine and sine pairs of each token's position */
+    SL_OP_EMBED,        /* out x [T][D] = rows of w[0] */
+    SL_OP_LINEAR,       /* out = epilogue(prologue(in[0]) w^T) */
+    SL_OP_ATTENTION,    /* in q, kv; out a [T][H*C], partials */
+    SL_OP_NORM,         /* out = rms norm of in[0] */
+    SL_OP_HEAD_NORM,    /* in q, k; out q', k': rms norm of each head */
+    SL_OP_ROPE,         /* in q, k, cs; out q', k' */
+    SL_OP_KV_WRITE,     /* in k, v; out kv */
+    SL_OP_SCORES,       /* in q, kv; out s [T][H*ctx], scaled */
+    SL_OP_SOFTMAX,      /* in s; out p [T][H*ctx] */
+    SL_OP_WEIGHTED_SUM, /* in p, kv; out a [T][H*C] */
+    SL_OP_ADD,          /* out = in[0] + in[1] */
+    SL_OP_SILU,         /* out = silu(in[0]) */
+    SL_OP_MUL,          /* out = in[0] * in[1] */
+    SL_OP_COUNT
+} sl_op_kind;
+
+typedef enum sl_prologue {
+    SL_PRE_NONE,
+    SL_PRE_NORM,  /* rms norm of in[0] with op.norm */
+    SL_PRE_MERGE, /* in[0] is the attention's output, in[2] its partial results, joined here */
+} sl_prologue;
+
+typedef enum sl_epilogue {
+    SL_EPI_NONE,
+    SL_EPI_ADD,    /* + in[1], the residual stream */
+    SL_EPI_SWIGLU, /* silu(x w[0]^T) * (x w[1]^T) */
+    SL_EPI_QKV,    /* head norms, rope (in[1] = cs), q to out[0], k and v to the KV pages (out[1]) */
+} sl_epilogue;
+
+typedef struct sl_norm {
+    const float *weight; /* [width] */
+    float eps;
+} sl_norm;
+
+/* Geometry of grouped-query attention. */
+typedef struct sl_heads {
+    size_t H, Hkv, C;             /* query heads, kv heads, head width */
+    size_t rope_dim;              /* leading part of a head that is rotated */
+    bool rope_adjacent;           /* pairs (2i, 2i+1) instead of (i, i + rope_dim/2) */
+    const float *q_norm, *k_norm; /* [C] or NULL */
+    float norm_eps;
+    float scale; /* of the scores */
+} sl_heads;
+
+/* Which composites stay fused. */
+enum { SL_FUSE_NORM = 1, SL_FUSE_ATTN = 2, SL_FUSE_FFN = 4, SL_FUSE_ALL = 7 };
+
+typedef struct sl_op {
+    sl_op_kind kind;
+    const char *name; /* what it is in the model: "attn_qkv" */
+    int32_t layer;    /* -1: outside the layers */
+    unsigned group;   /* SL_FUSE_* that governs the epilogue */
+    uint32_t n_in, n_out, n_w;
+    sl_value in[3], out[2];
+    sl_tensor w[3];
+    sl_prologue pre;
+    sl_epilogue epi;
+    sl_norm norm;
+    sl_heads heads;
+    const float *inv_freq; /* ROPE_TABLE: [rope_dim / 2] */
+    float rope_scale;      /* ROPE_TABLE: factor of cosine and sine (YaRN) */
+} sl_op;
+
+/* The largest step that the list is built for. */
+typedef struct sl_limits {
+    size_t n_tokens, n_outputs; /* of a step */
+    size_t n_ctx;               /* positions of a sequence */
+    size_t n_threads;
+} sl_limits;
+
+typedef struct sl_graph {
+    sl_limits limits;
+    sl_arena *arena; /* borrowed: everything below lives there */
+    sl_op *op;
+    size_t n_ops, cap_ops;
+    sl_value_info *value;
+    size_t n_values, cap_values;
+    bool failed; /* no memory: set once, checked once, by sl_graph_check */
+} sl_graph;
+
+void sl_graph_init(sl_graph *g, sl_arena *arena, const sl_limits *limits);
+sl_value sl_graph_value(sl_graph *g, const char *name, sl_rows rows, size_t width);
+/* Appends a copy; its operands must exist already. */
+void sl_graph_append(sl_graph *g, const sl_op *op);
+sl_status sl_graph_check(const sl_graph *g, sl_err *err); /* SL_ENOMEM if an append failed */
+
+/* out (initialised, empty) = the list of `in` with every composite outside `fuse` expanded. */
+void sl_graph_expand(sl_graph *out, const sl_graph *in, unsigned fuse);
+
+/* Elements of an op's input row (the K of LINEAR), and rows of its first output. */
+static inline const sl_value_info *sl_graph_info(const sl_graph *g, sl_value v)
+{
+    return &g->value[v];
+}
+
+const char *sl_op_kind_name(sl_op_kind kind);
+
+#endif
