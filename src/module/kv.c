@@ -1,0 +1,119 @@
+#include "module/kv.h"
+
+#include <assert.h>
+#include "base/mem.h"
+#include "base/num.h"
+
+struct sl_kv {
+    sl_kv_shape shape;
+    size_t head_bytes, page_bytes;
+    unsigned char *data;
+    uint32_t *free_page; /* a stack */
+    size_t n_free;
+};
+
+static const size_t type_bytes[SL_KV_COUNT] = {
+#define BYTES(name, bytes, text) [SL_KV_##name] = bytes,
+    SL_KV_TYPE_LIST(BYTES)
+#undef BYTES
+};
+
+const char *sl_kv_type_name(sl_kv_type type)
+{
+    static const char *const name[SL_KV_COUNT] = {
+#define NAME(id, bytes, text) [SL_KV_##id] = text,
+        SL_KV_TYPE_LIST(NAME)
+#undef NAME
+    };
+    return name[type];
+}
+
+bool sl_kv_page_bytes(const sl_kv_shape *s, size_t *out)
+{
+    size_t n = type_bytes[s->type];
+    return sl_mul_ok(n, s->C, &n) && sl_mul_ok(n, s->P, &n) && sl_mul_ok(n, s->n_heads * 2, &n) &&
+           sl_mul_ok(n, s->n_layers, &n) && (*out = n, true);
+}
+
+size_t sl_kv_position_bytes(const sl_kv_shape *s)
+{
+    return type_bytes[s->type] * s->C * s->n_heads * 2 * s->n_layers;
+}
+
+sl_status sl_kv_create(sl_kv **out, const sl_kv_shape *shape, sl_err *err)
+{
+    *out = NULL;
+    assert(shape->P && shape->P % 16 == 0);
+    size_t page_bytes = 0, total = 0;
+    if (shape->n_pages > UINT32_MAX || !sl_kv_page_bytes(shape, &page_bytes) ||
+        !sl_mul_ok(page_bytes, shape->n_pages, &total))
+        return sl_fail(err, SL_EINVAL, "a KV cache of %zu pages of %zu positions is larger than the address space",
+                       shape->n_pages, shape->P);
+    sl_kv *kv = sl_mem_zalloc(1, sizeof *kv);
+    if (!kv)
+        return sl_fail(err, SL_ENOMEM, "no memory for the KV cache's table");
+    kv->shape = *shape;
+    kv->page_bytes = page_bytes;
+    kv->head_bytes = type_bytes[shape->type] * shape->C * shape->P;
+    kv->free_page = sl_mem_zalloc(shape->n_pages, sizeof *kv->free_page);
+    kv->data = sl_mem_map(total);
+    if (!kv->free_page || !kv->data) {
+        sl_kv_destroy(kv);
+        return sl_fail(err, SL_ENOMEM, "no memory for a KV cache of %zu bytes", total);
+    }
+    for (size_t i = 0; i < shape->n_pages; i++)
+        kv->free_page[i] = (uint32_t)(shape->n_pages - 1 - i);
+    kv->n_free = shape->n_pages;
+    *out = kv;
+    return SL_OK;
+}
+
+void sl_kv_destroy(sl_kv *kv)
+{
+    if (!kv)
+        return;
+    sl_mem_unmap(kv->data, kv->page_bytes * kv->shape.n_pages);
+    sl_mem_free(kv->free_page);
+    sl_mem_free(kv);
+}
+
+const sl_kv_shape *sl_kv_get_shape(const sl_kv *kv)
+{
+    return &kv->shape;
+}
+
+size_t sl_kv_pages_free(const sl_kv *kv)
+{
+    return kv->n_free;
+}
+
+uint32_t sl_kv_page_take(sl_kv *kv)
+{
+    assert(kv->n_free);
+    return kv->free_page[--kv->n_free];
+}
+
+void sl_kv_page_drop(sl_kv *kv, uint32_t page)
+{
+    assert(kv->n_free < kv->shape.n_pages && page < kv->shape.n_pages);
+    kv->free_page[kv->n_free++] = page;
+}
+
+static sl_kv_head head_at(const sl_kv *kv, uint32_t page, size_t layer, size_t head)
+{
+    assert(page < kv->shape.n_pages && layer < kv->shape.n_layers);
+    const size_t index = layer * 2 * kv->shape.n_heads + head;
+    return (sl_kv_head){ .data = kv->data + page * kv->page_bytes + index * kv->head_bytes,
+                         .P = kv->shape.P,
+                         .C = kv->shape.C };
+}
+
+sl_kv_head sl_kv_k(const sl_kv *kv, uint32_t page, size_t layer, size_t head)
+{
+    return head_at(kv, page, layer, head);
+}
+
+sl_kv_head sl_kv_v(const sl_kv *kv, uint32_t page, size_t layer, size_t head)
+{
+    return head_at(kv, page, layer, kv->shape.n_heads + head);
+}

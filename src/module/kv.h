@@ -1,0 +1,42 @@
+/* kv.h - the KV cache: a pool of pages, each holding P positions of every layer.
+ *
+ *   page | layer 0: K head 0, K head 1, … V head 0, V head 1, … | layer 1: … |
+ *
+ * A sequence owns a list of pages (its block table): position p lies in page table[p / P],
+ * slot p % P. The pool is one stretch of address space whose pages the system supplies
+ * when they are first written. The layout inside a head is the kernels' (kernels.h).
+ */
+#ifndef SL_MODULE_KV_H
+#define SL_MODULE_KV_H
+
+#include <stdbool.h>
+#include "base/status.h"
+#include "kernels/kernels.h"
+
+typedef struct sl_kv_shape {
+    size_t n_layers, n_heads, C; /* n_heads: KV heads */
+    sl_kv_type type;
+    size_t P; /* positions of a page, a multiple of 16 */
+    size_t n_pages;
+} sl_kv_shape;
+
+typedef struct sl_kv sl_kv;
+
+/* SL_ENOMEM; SL_EINVAL when the size overflows. */
+sl_status sl_kv_create(sl_kv **out, const sl_kv_shape *shape, sl_err *err);
+void sl_kv_destroy(sl_kv *kv); /* accepts NULL */
+
+const sl_kv_shape *sl_kv_get_shape(const sl_kv *kv);
+bool sl_kv_page_bytes(const sl_kv_shape *shape, size_t *out); /* false on overflow */
+const char *sl_kv_type_name(sl_kv_type type);
+/* Bytes of one position over all layers. */
+size_t sl_kv_position_bytes(const sl_kv_shape *shape);
+
+size_t sl_kv_pages_free(const sl_kv *kv);
+uint32_t sl_kv_page_take(sl_kv *kv); /* a free page must exist; the one dropped last comes first */
+void sl_kv_page_drop(sl_kv *kv, uint32_t page);
+
+sl_kv_head sl_kv_k(const sl_kv *kv, uint32_t page, size_t layer, size_t head);
+sl_kv_head sl_kv_v(const sl_kv *kv, uint32_t page, size_t layer, size_t head);
+
+#endif

@@ -1,0 +1,357 @@
+/* linear.c - the LINEAR operation: prologue, product, epilogue.
+ *
+ * The input is brought into the forms that the weights' panels want (normed, quantised) once:
+ * by each thread for itself in a narrow step, shared and followed by a barrier in a wide one.
+ * Then tiles of [rows of w][tokens] are computed, each finished by its epilogue while it is
+ * still in the cache. No result depends on how the work is cut.
+ */
+#include "module/linear.h"
+
+#include <assert.h>
+#include <string.h>
+#include "base/num.h"
+#include "module/attention.h"
+#include "module/run.h"
+
+#define TILE_TOKENS   128 /* a tile's outputs (128 x 64 floats) stay in the second-level cache */
+#define TILE_ROWS_MAX 64
+#define TILE_ROWS_MIN 16
+#define PREPARE_ROWS  4 /* tokens of a prologue tile */
+
+/* ---- building ---------------------------------------------------------------- */
+
+sl_value sl_norm_linear(sl_graph *g, const char *name, int layer, sl_value x, const sl_norm *norm, const sl_tensor *w,
+                        sl_rows rows)
+{
+    const sl_value out = sl_graph_value(g, name, rows, w->rows);
+    sl_graph_append(g, &(sl_op){ .kind = SL_OP_LINEAR,
+                                 .name = name,
+                                 .layer = layer,
+                                 .n_in = 1,
+                                 .n_out = 1,
+                                 .n_w = 1,
+                                 .in = { x },
+                                 .out = { out },
+                                 .w = { *w },
+                                 .pre = SL_PRE_NORM,
+                                 .norm = *norm });
+    return out;
+}
+
+sl_value sl_linear_add(sl_graph *g, const char *name, int layer, sl_value x, const sl_tensor *w, sl_value residual)
+{
+    const sl_value out = sl_graph_value(g, name, SL_ROWS_TOKENS, w->rows);
+    sl_graph_append(g, &(sl_op){ .kind = SL_OP_LINEAR,
+                                 .name = name,
+                                 .layer = layer,
+                                 .group = SL_FUSE_FFN,
+                                 .n_in = 2,
+                                 .n_out = 1,
+                                 .n_w = 1,
+                                 .in = { x, residual },
+                                 .out = { out },
+                                 .w = { *w },
+                                 .epi = SL_EPI_ADD });
+    return out;
+}
+
+sl_value sl_norm_swiglu(sl_graph *g, int layer, sl_value x, const sl_norm *norm, const sl_tensor *gate,
+                        const sl_tensor *up)
+{
+    const sl_value out = sl_graph_value(g, "ffn_up", SL_ROWS_TOKENS, gate->rows);
+    sl_graph_append(g, &(sl_op){ .kind = SL_OP_LINEAR,
+                                 .name = "ffn_up",
+                                 .layer = layer,
+                                 .group = SL_FUSE_FFN,
+                                 .n_in = 1,
+                                 .n_out = 1,
+                                 .n_w = 2,
+                                 .in = { x },
+                                 .out = { out },
+                                 .w = { *gate, *up },
+                                 .pre = SL_PRE_NORM,
+                                 .norm = *norm,
+                                 .epi = SL_EPI_SWIGLU });
+    return out;
+}
+
+/* ---- prologue ---------------------------------------------------------------- */
+
+static unsigned needs_of(const sl_op *op, const sl_env *env, size_t T)
+{
+    unsigned needs = 0;
+    for (uint32_t i = 0; i < op->n_w; i++)
+        needs |= sl_linear_needs(env->k, env->act, op->w[i].format, T);
+    return needs;
+}
+
+/* Cut the arrays of `act` out of memory at `base`, or only count the bytes when it is NULL. */
+static size_t cut_act(sl_act *act, unsigned char *base, size_t T, size_t K, unsigned needs, bool own_f32)
+{
+    const size_t G = sl_div_up(K, 32);
+    size_t at = 0;
+    *act = (sl_act){ .T = T, .K = K, .G = G, .ldf = K };
+#define CUT(field, type, n)                                                                                            \
+    do {                                                                                                               \
+        act->field = base ? (type *)(void *)(base + at) : NULL;                                                        \
+        at += sl_round_up((n) * sizeof(type), SL_MEM_ALIGN);                                                           \
+    } while (0)
+    if (own_f32 && needs & SL_NEED_F32)
+        CUT(f32, float, T *K);
+    if (needs & (SL_NEED_Q8 | SL_NEED_Q16)) {
+        CUT(q8, int8_t, T * G * 32);
+        CUT(d, float, T *G);
+        CUT(sum, int32_t, T * G);
+        CUT(dsum, float, T *G);
+    }
+    if (needs & SL_NEED_Q16)
+        CUT(q16, int16_t, T * G * 32);
+#undef CUT
+    return at;
+}
+
+/* Row t of `act` alone, with its f32 form at x. */
+static sl_act row_of(const sl_act *act, size_t t, const float *x)
+{
+    const size_t q = t * act->G * 32, g = t * act->G;
+    sl_act one = { .T = 1, .K = act->K, .G = act->G, .f32 = x, .ldf = act->K };
+    one.q8 = act->q8 ? act->q8 + q : NULL;
+    one.q16 = act->q16 ? act->q16 + q : NULL;
+    one.d = act->d ? act->d + g : NULL;
+    one.sum = act->sum ? act->sum + g : NULL;
+    one.dsum = act->dsum ? act->dsum + g : NULL;
+    return one;
+}
+
+typedef struct sl_input {
+    const float *x; /* in[0] */
+    size_t K;
+    size_t rows;
+    bool gather; /* row o of the operation is token step->output[o] of x */
+    bool merge;  /* x does not exist yet: it is joined from partial results */
+    bool made;   /* by the prologue; else the rows of x are used as they are */
+    unsigned needs;
+} sl_input;
+
+static sl_input input_of(const sl_graph *g, const sl_op *op, const sl_lane *lane)
+{
+    const sl_value_info *in = sl_graph_info(g, op->in[0]), *out = sl_graph_info(g, op->out[0]);
+    sl_input i = { .x = lane->value[op->in[0]], .K = in->width, .rows = sl_lane_rows(lane, out->rows) };
+    i.gather = in->rows == SL_ROWS_TOKENS && out->rows == SL_ROWS_OUTPUTS;
+    i.merge = op->pre == SL_PRE_MERGE && sl_attn_is_split(lane->env, &op->heads, lane->step);
+    i.made = op->pre == SL_PRE_NORM || i.merge;
+    i.needs = needs_of(op, lane->env, i.rows);
+    assert(i.made || !i.gather);
+    return i;
+}
+
+/* Make rows t0..t1 of act. `tmp` [K] holds a row whose f32 form nobody needs afterwards. */
+static void prepare(const sl_op *op, sl_lane *lane, const sl_input *in, const sl_act *act, float *own_f32, float *tmp,
+                    size_t t0, size_t t1)
+{
+    const sl_kernels *k = lane->env->k;
+    for (size_t t = t0; t < t1; t++) {
+        const size_t row = in->gather ? lane->step->output[t] : t;
+        const float *x = in->x + row * in->K;
+        if (in->made) {
+            float *dst = own_f32 ? own_f32 + t * in->K : tmp;
+            if (in->merge)
+                for (size_t h = 0; h < op->heads.H; h++)
+                    sl_attn_merge(lane->env, &op->heads, lane->step, lane->value[op->in[2]], row, h,
+                                  dst + h * op->heads.C);
+            else
+                k->rms_norm(dst, in->K, x, in->K, op->norm.weight, 1, in->K, op->norm.eps);
+            x = dst;
+        }
+        if (act->q8) {
+            const sl_act one = row_of(act, t, x);
+            k->quantize(&one, 0, 1);
+        }
+    }
+}
+
+/* ---- epilogues --------------------------------------------------------------- */
+
+typedef struct sl_tile {
+    size_t r0, r1; /* rows of w */
+    size_t t0, t1; /* rows of the operation */
+} sl_tile;
+
+static void add_residual(const sl_graph *g, const sl_op *op, sl_lane *lane, const sl_tile *tile)
+{
+    const size_t ld = sl_graph_info(g, op->out[0])->width;
+    for (size_t t = tile->t0; t < tile->t1; t++) {
+        float *y = lane->value[op->out[0]] + t * ld + tile->r0;
+        lane->env->k->add(y, y, lane->value[op->in[1]] + t * ld + tile->r0, tile->r1 - tile->r0);
+    }
+}
+
+static void swiglu(const sl_graph *g, const sl_op *op, sl_lane *lane, const sl_tile *tile, float *gate, const float *up)
+{
+    const sl_kernels *k = lane->env->k;
+    const size_t ld = sl_graph_info(g, op->out[0])->width, n = tile->r1 - tile->r0;
+    for (size_t t = tile->t0; t < tile->t1; t++, gate += n, up += n) {
+        k->silu(gate, gate, n);
+        k->mul(lane->value[op->out[0]] + t * ld + tile->r0, gate, up, n);
+    }
+}
+
+/* One head of q, k or v (`which` 0, 1, 2) for the tile's tokens, y [tokens][C]. */
+static void finish_head(const sl_op *op, sl_lane *lane, const sl_tile *tile, unsigned which, size_t head, float *y)
+{
+    const sl_kernels *k = lane->env->k;
+    const sl_heads *hs = &op->heads;
+    const sl_step *step = lane->step;
+    const float *norm = which == 0 ? hs->q_norm : which == 1 ? hs->k_norm : NULL;
+    const sl_kv_shape *shape = sl_kv_get_shape(lane->kv);
+    for (size_t t = tile->t0; t < tile->t1; t++, y += hs->C) {
+        if (norm)
+            k->rms_norm(y, hs->C, y, hs->C, norm, 1, hs->C, hs->norm_eps);
+        if (which < 2) {
+            const float *cs = lane->value[op->in[1]] + t * hs->rope_dim;
+            (hs->rope_adjacent ? k->rope_adjacent : k->rope_half)(y, cs, hs->rope_dim);
+        }
+        if (which == 0) {
+            memcpy(lane->value[op->out[0]] + (t * hs->H + head) * hs->C, y, hs->C * sizeof *y);
+            continue;
+        }
+        const uint32_t page = sl_step_page(step, step->seq[t], step->pos[t], shape->P);
+        const sl_kv_head dst = which == 1 ? sl_kv_k(lane->kv, page, (size_t)op->layer, head)
+                                          : sl_kv_v(lane->kv, page, (size_t)op->layer, head);
+        (which == 1 ? k->kv_write_k : k->kv_write_v)[shape->type](&dst, step->pos[t] % shape->P, y);
+    }
+}
+
+/* ---- the product, tile by tile ----------------------------------------------- */
+
+/* Rows of w in a tile: a whole head for q, k, v; else small enough that each thread gets
+ * several tiles, so that none waits long for the last. */
+static size_t tile_rows(const sl_op *op, const sl_lane *lane)
+{
+    if (op->epi == SL_EPI_QKV)
+        return op->heads.C;
+    const size_t share = op->w[0].rows / (8 * lane->n_threads) / 8 * 8;
+    return SL_MIN(SL_MAX(share, TILE_ROWS_MIN), TILE_ROWS_MAX);
+}
+
+/* For every epilogue but QKV: w[0] of `tile`, and w[1] beside it for SWIGLU. */
+static void run_tile(const sl_graph *g, const sl_op *op, sl_lane *lane, const sl_act *act, const sl_tile *tile,
+                     float *y, void *scratch)
+{
+    const sl_env *env = lane->env;
+    const size_t n = tile->r1 - tile->r0, T = tile->t1 - tile->t0;
+    if (op->epi == SL_EPI_SWIGLU) {
+        float *up = y + T * n;
+        sl_linear(env->k, env->act, y, n, &op->w[0], tile->r0, tile->r1, act, tile->t0, tile->t1, scratch);
+        sl_linear(env->k, env->act, up, n, &op->w[1], tile->r0, tile->r1, act, tile->t0, tile->t1, scratch);
+        swiglu(g, op, lane, tile, y, up);
+    } else {
+        const size_t ld = sl_graph_info(g, op->out[0])->width;
+        float *out = lane->value[op->out[0]] + tile->t0 * ld + tile->r0;
+        sl_linear(env->k, env->act, out, ld, &op->w[0], tile->r0, tile->r1, act, tile->t0, tile->t1, scratch);
+        if (op->epi == SL_EPI_ADD)
+            add_residual(g, op, lane, tile);
+    }
+    lane->written_bytes += T * n * sizeof(float);
+}
+
+static void run_head_tile(const sl_op *op, sl_lane *lane, const sl_act *act, size_t index, size_t t0, size_t t1,
+                          float *y, void *scratch)
+{
+    const sl_heads *hs = &op->heads;
+    const unsigned which = index < hs->H ? 0 : index < hs->H + hs->Hkv ? 1 : 2;
+    const size_t head = which == 0 ? index : which == 1 ? index - hs->H : index - hs->H - hs->Hkv;
+    const sl_tile tile = { head * hs->C, (head + 1) * hs->C, t0, t1 };
+    sl_linear(lane->env->k, lane->env->act, y, hs->C, &op->w[which], tile.r0, tile.r1, act, t0, t1, scratch);
+    finish_head(op, lane, &tile, which, head, y);
+    if (which == 0)
+        lane->written_bytes += (t1 - t0) * hs->C * sizeof(float);
+}
+
+static void run_tiles(const sl_graph *g, const sl_op *op, sl_lane *lane, const sl_act *act, size_t rows, float *y,
+                      void *scratch)
+{
+    const bool heads = op->epi == SL_EPI_QKV;
+    const size_t R = op->w[0].rows, tr = tile_rows(op, lane);
+    const size_t n_row_tiles = heads ? op->heads.H + 2 * op->heads.Hkv : sl_div_up(R, tr);
+    const size_t n_token_tiles = sl_div_up(rows, TILE_TOKENS);
+    for (size_t i; (i = sl_tiles_take(&lane->tiles[1])) < n_row_tiles * n_token_tiles;) {
+        const size_t r = i / n_token_tiles, t0 = i % n_token_tiles * TILE_TOKENS;
+        const size_t t1 = SL_MIN(t0 + TILE_TOKENS, rows);
+        size_t n_rows = heads ? tr : SL_MIN(tr, R - r * tr);
+        if (heads)
+            run_head_tile(op, lane, act, r, t0, t1, y, scratch);
+        else
+            run_tile(g, op, lane, act, &(sl_tile){ r * tr, r * tr + n_rows, t0, t1 }, y, scratch);
+        n_rows *= op->epi == SL_EPI_SWIGLU ? 2 : 1;
+        lane->read_bytes += n_rows * op->w[0].row_bytes;
+        lane->ops += 2 * n_rows * op->w[0].cols * (t1 - t0);
+    }
+}
+
+/* Scratch of one thread, cut in this order. */
+typedef struct sl_linear_scratch_parts {
+    unsigned char *act; /* narrow steps */
+    float *tmp;         /* [K] */
+    float *y;           /* a tile before its epilogue */
+    void *product;
+} sl_linear_scratch_parts;
+
+static size_t cut_scratch(sl_linear_scratch_parts *p, unsigned char *base, const sl_op *op, const sl_env *env, size_t K)
+{
+    sl_act act = { 0 };
+    const unsigned needs = needs_of(op, env, 1) | needs_of(op, env, SL_NARROW_ROWS);
+    const size_t tr = op->epi == SL_EPI_QKV ? op->heads.C : TILE_ROWS_MAX;
+    size_t at = 0;
+    p->act = base;
+    at += cut_act(&act, NULL, SL_NARROW_ROWS, K, needs, true);
+    p->tmp = base ? (float *)(void *)(base + at) : NULL;
+    at += sl_round_up(K * sizeof(float), SL_MEM_ALIGN);
+    p->y = base ? (float *)(void *)(base + at) : NULL;
+    at += sl_round_up(2 * TILE_TOKENS * tr * sizeof(float), SL_MEM_ALIGN);
+    p->product = base ? base + at : NULL;
+    return at + sl_linear_scratch(K);
+}
+
+static void run(const sl_graph *g, const sl_op *op, sl_lane *lane)
+{
+    const sl_input in = input_of(g, op, lane);
+    const bool wide = in.rows > SL_NARROW_ROWS;
+    const bool prepared = in.made || in.needs != SL_NEED_F32;
+    sl_linear_scratch_parts part = { 0 };
+    cut_scratch(&part, lane->scratch, op, lane->env, in.K);
+
+    sl_act act = { 0 };
+    cut_act(&act, wide ? lane->shared : part.act, in.rows, in.K, in.needs, in.made);
+    float *own_f32 = (float *)act.f32;
+    if (!in.made)
+        act.f32 = in.x;
+    if (prepared && !wide)
+        prepare(op, lane, &in, &act, own_f32, part.tmp, 0, in.rows);
+    if (prepared && wide) {
+        for (size_t i; (i = sl_tiles_take(&lane->tiles[0]) * PREPARE_ROWS) < in.rows;)
+            prepare(op, lane, &in, &act, own_f32, part.tmp, i, SL_MIN(i + PREPARE_ROWS, in.rows));
+        sl_lane_barrier(lane, op);
+    }
+    run_tiles(g, op, lane, &act, in.rows, part.y, part.product);
+}
+
+static size_t shared_bytes(const sl_graph *g, const sl_op *op, const sl_env *env)
+{
+    const sl_value_info *out = sl_graph_info(g, op->out[0]);
+    const size_t rows = out->rows == SL_ROWS_TOKENS ? env->limits.n_tokens : env->limits.n_outputs;
+    sl_act act = { 0 };
+    /* A plan also runs shorter steps than its largest, whose forms may differ. */
+    unsigned needs = needs_of(op, env, rows) | needs_of(op, env, SL_NARROW_ROWS + 1);
+    return rows > SL_NARROW_ROWS
+               ? cut_act(&act, NULL, rows, sl_graph_info(g, op->in[0])->width, needs, op->pre != SL_PRE_NONE)
+               : 0;
+}
+
+static size_t scratch_bytes(const sl_graph *g, const sl_op *op, const sl_env *env)
+{
+    sl_linear_scratch_parts part = { 0 };
+    return cut_scratch(&part, NULL, op, env, sl_graph_info(g, op->in[0])->width);
+}
+
+const sl_op_impl sl_linear_impl = { run, shared_bytes, scratch_bytes };
