@@ -1,0 +1,204 @@
+/* load.c - from a checkpoint to a model: the tensor table is the specification. */
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+#include "base/num.h"
+#include "models/net.h"
+#include "quant/quant.h"
+
+static size_t letter(const sl_config *c, char l)
+{
+    switch (l) {
+    case 'D':
+        return c->D;
+    case 'F':
+        return c->F;
+    case 'H':
+        return c->H * c->C;
+    case 'G':
+        return c->Hkv * c->C;
+    case 'C':
+        return c->C;
+    case 'R':
+        return c->rope.dim / 2;
+    case 'V':
+        return c->n_vocab;
+    }
+    assert(!"a letter of the shape is not known");
+    return 0;
+}
+
+/* Vectors are read as arrays of floats by kernels; files keep them in F32. */
+static sl_status check(const sl_net *m, const sl_tensor_spec *spec, const sl_weight_info *info, sl_err *err)
+{
+    const bool vector = spec->shape[1] == '\0';
+    const size_t rows = vector ? 1 : letter(&m->config, spec->shape[0]);
+    const size_t cols = letter(&m->config, spec->shape[vector ? 0 : 1]);
+    const sl_tensor *t = &info->tensor;
+    if (info->n_dims > 2 || t->rows != rows || t->cols != cols)
+        return sl_fail(err, SL_EFORMAT, "%s: tensor %s is [%zu, %zu], the settings ask for [%zu, %zu]",
+                       sl_weights_path(m->weights), info->name, t->rows, t->cols, rows, cols);
+    if (vector && t->format != SL_FORMAT_F32)
+        return sl_fail(err, SL_EUNSUPPORTED, "%s: tensor %s is %s; vectors are supported in F32",
+                       sl_weights_path(m->weights), info->name, sl_quant_get(t->format)->name);
+    if (vector && (uintptr_t)t->data % _Alignof(float))
+        return sl_fail(err, SL_EFORMAT, "%s: tensor %s does not lie on a multiple of 4 bytes",
+                       sl_weights_path(m->weights), info->name);
+    return SL_OK;
+}
+
+static sl_status bind_one(sl_net *m, const sl_tensor_spec *spec, const char *name, void *base, size_t *bound,
+                          sl_err *err)
+{
+    const sl_weight_info *info = sl_weights_find(m->weights, name);
+    if (!info)
+        return spec->optional ? SL_OK
+                              : sl_fail(err, SL_EFORMAT, "%s: missing tensor %s (architecture %s)",
+                                        sl_weights_path(m->weights), name, m->arch->name);
+    const sl_status rc = check(m, spec, info, err);
+    if (rc)
+        return rc;
+    *(sl_tensor *)(void *)((char *)base + spec->offset) = info->tensor;
+    m->n_params += info->tensor.rows * info->tensor.cols;
+    m->weight_bytes += (size_t)info->bytes;
+    ++*bound;
+    return SL_OK;
+}
+
+static bool of_layer(const sl_tensor_spec *spec)
+{
+    return strchr(spec->name, '%') != NULL;
+}
+
+static void layer_name(char *out, size_t size, const sl_tensor_spec *spec, size_t layer)
+{
+    const char *mark = strstr(spec->name, "%zu");
+    snprintf(out, size, "%.*s%zu%s", (int)(mark - spec->name), spec->name, layer, mark + 3);
+}
+
+/* A tensor that no row of the table names would be ignored, and the answers be wrong. */
+static sl_status find_unknown(const sl_net *m, sl_err *err)
+{
+    for (size_t i = 0; i < sl_weights_count(m->weights); i++) {
+        const sl_weight_info *info = sl_weights_at(m->weights, i);
+        bool known = false;
+        for (size_t s = 0; s < m->arch->n_tensors && !known; s++) {
+            const sl_tensor_spec *spec = &m->arch->tensors[s];
+            for (size_t l = 0; l < (of_layer(spec) ? m->config.n_layers : 1) && !known; l++) {
+                char name[96];
+                if (of_layer(spec))
+                    layer_name(name, sizeof name, spec, l);
+                known = strcmp(of_layer(spec) ? name : spec->name, info->name) == 0;
+            }
+        }
+        if (!known)
+            return sl_fail(err, SL_EUNSUPPORTED, "%s: tensor %s is not part of architecture %s as it is supported here",
+                           sl_weights_path(m->weights), info->name, m->arch->name);
+    }
+    return SL_OK;
+}
+
+static sl_status bind_tensors(sl_net *m, sl_err *err)
+{
+    size_t bound = 0;
+    for (size_t s = 0; s < m->arch->n_tensors; s++) {
+        const sl_tensor_spec *spec = &m->arch->tensors[s];
+        for (size_t l = 0; l < (of_layer(spec) ? m->config.n_layers : 1); l++) {
+            char name[96];
+            if (of_layer(spec))
+                layer_name(name, sizeof name, spec, l);
+            const sl_status rc = bind_one(m, spec, of_layer(spec) ? name : spec->name,
+                                          of_layer(spec) ? (void *)&m->layer[l] : (void *)m, &bound, err);
+            if (rc)
+                return rc;
+        }
+    }
+    m->tied = !m->head.data;
+    if (m->tied)
+        m->head = m->embed;
+    return bound == sl_weights_count(m->weights) ? SL_OK : find_unknown(m, err);
+}
+
+static sl_status load(sl_net *m, const char *path, sl_err *err)
+{
+    sl_status rc = sl_weights_open(&m->weights, path, err);
+    if (rc)
+        return rc;
+    const char *name = sl_weights_arch(m->weights);
+    m->arch = sl_arch_find(name);
+    if (!m->arch)
+        return sl_fail(err, SL_EUNSUPPORTED, "%s: architecture %s is not supported; known are %s", path, name,
+                       sl_arch_names());
+    if ((rc = m->arch->read_config(&m->config, m->weights, err)))
+        return rc;
+    const sl_weight_info *embed = sl_weights_find(m->weights, "token_embd.weight");
+    if (!embed)
+        return sl_fail(err, SL_EFORMAT, "%s: missing tensor token_embd.weight", path);
+    if (embed->tensor.rows > INT32_MAX)
+        return sl_fail(err, SL_EFORMAT, "%s: tensor token_embd.weight has %zu rows", path, embed->tensor.rows);
+    m->config.n_vocab = embed->tensor.rows;
+    /* Each layer has tensors, so a count beyond the file's is refused before it costs memory. */
+    if (m->config.n_layers > sl_weights_count(m->weights))
+        return sl_fail(err, SL_EFORMAT, "%s: block_count %zu, but the file has only %zu tensors", path,
+                       m->config.n_layers, sl_weights_count(m->weights));
+    m->layer = sl_arena_alloc(&m->arena, m->config.n_layers, sizeof *m->layer);
+    m->inv_freq = sl_arena_alloc(&m->arena, m->config.rope.dim / 2, sizeof *m->inv_freq);
+    if (!m->layer || !m->inv_freq)
+        return sl_fail(err, SL_ENOMEM, "%s: no memory for %zu layers", path, m->config.n_layers);
+    if ((rc = bind_tensors(m, err)))
+        return rc;
+    m->config.rope.divisor = m->rope_divisor.data;
+    m->rope_scale = sl_rope_frequencies(&m->config.rope, m->inv_freq);
+    return SL_OK;
+}
+
+sl_status sl_net_load(sl_net **out, const char *path, sl_err *err)
+{
+    *out = NULL;
+    sl_net *m = sl_mem_zalloc(1, sizeof *m);
+    if (!m)
+        return sl_fail(err, SL_ENOMEM, "%s: no memory for the model's description", path);
+    sl_arena_init(&m->arena, 1 << 14);
+    const sl_status rc = load(m, path, err);
+    if (rc) {
+        sl_net_free(m);
+        return rc;
+    }
+    *out = m;
+    return SL_OK;
+}
+
+void sl_net_free(sl_net *m)
+{
+    if (!m)
+        return;
+    sl_weights_close(m->weights);
+    sl_arena_fini(&m->arena);
+    sl_mem_free(m);
+}
+
+sl_norm sl_net_norm(const sl_net *m, const sl_tensor *weight)
+{
+    return (sl_norm){ weight->data, m->config.norm_eps };
+}
+
+sl_attention_weights sl_net_attention(const sl_net *m, const sl_layer *l)
+{
+    const sl_config *c = &m->config;
+    return (sl_attention_weights){
+        .norm = sl_net_norm(m, &l->attn_norm),
+        .q = l->q,
+        .k = l->k,
+        .v = l->v,
+        .o = l->o,
+        .heads = { .H = c->H,
+                   .Hkv = c->Hkv,
+                   .C = c->C,
+                   .rope_dim = c->rope.dim,
+                   .rope_adjacent = c->rope_adjacent,
+                   .q_norm = l->q_norm.data,
+                   .k_norm = l->k_norm.data,
+                   .norm_eps = c->norm_eps,
+                   .scale = 1.0f / __builtin_sqrtf((float)c->C) },
+    };
+}

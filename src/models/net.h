@@ -1,0 +1,80 @@
+/* net.h - an architecture: names, settings, tensors and how they are put together.
+ *
+ * A new one is a file that fills struct sl_arch and a line in registry.c.
+ */
+#ifndef SL_MODELS_NET_H
+#define SL_MODELS_NET_H
+
+#include "base/mem.h"
+#include "base/status.h"
+#include "formats/weights.h"
+#include "graph/graph.h"
+#include "module/attention.h"
+#include "module/rope.h"
+
+/* Letters of tensor shapes: D model width, F ffn width, H query heads, G KV heads (times head
+ * width C in a projection), V vocabulary. */
+typedef struct sl_config {
+    size_t n_layers, n_vocab, n_ctx_train;
+    size_t D, F, H, Hkv, C;
+    float norm_eps;
+    sl_rope rope;
+    bool rope_adjacent;
+} sl_config;
+
+/* Weights of one decoder layer; what an architecture lacks stays empty. */
+typedef struct sl_layer {
+    sl_tensor attn_norm, q, k, v, o, q_norm, k_norm;
+    sl_tensor ffn_norm, gate, up, down;
+} sl_layer;
+
+typedef struct sl_arch sl_arch;
+
+typedef struct sl_net {
+    const sl_arch *arch;
+    sl_weights *weights; /* owned */
+    sl_config config;
+    sl_tensor embed, out_norm, head, rope_divisor;
+    bool tied;       /* head is the embedding */
+    sl_layer *layer; /* [n_layers] */
+    float *inv_freq; /* [rope.dim / 2] */
+    float rope_scale;
+    size_t n_params, weight_bytes;
+    sl_arena arena;
+} sl_net;
+
+/* Where the axis of a matrix may be cut for tensor parallelism. */
+typedef enum sl_cut { SL_CUT_NONE, SL_CUT_OUTPUTS, SL_CUT_INPUTS, SL_CUT_VOCAB } sl_cut;
+
+/* One row of an architecture's tensor table. */
+typedef struct sl_tensor_spec {
+    const char *name;  /* "blk.%zu.attn_q.weight"; with %zu: one in each layer */
+    size_t offset;     /* of the sl_tensor in sl_layer, or in sl_net without %zu */
+    const char *shape; /* letters, outputs then inputs: "HD", a vector has one */
+    sl_cut cut;
+    bool optional;
+} sl_tensor_spec;
+
+struct sl_arch {
+    const char *name; /* as general.architecture has it */
+    sl_status (*read_config)(sl_config *c, const sl_weights *w, sl_err *err);
+    const sl_tensor_spec *tensors;
+    size_t n_tensors;
+    void (*build)(const sl_net *m, sl_graph *g); /* appends; the last operation's output is the logits */
+};
+
+/* Look an architecture up by name; NULL: unknown. The list, for messages. */
+const sl_arch *sl_arch_find(const char *name);
+const char *sl_arch_names(void);
+
+/* Open the file, read settings, find each tensor and check its shape. Tensors that the
+ * architecture does not know are refused: silently ignoring one gives wrong answers. */
+sl_status sl_net_load(sl_net **out, const char *path, sl_err *err);
+void sl_net_free(sl_net *m); /* accepts NULL */
+
+/* What llama-like architectures share. */
+sl_status sl_config_read_dense(sl_config *c, const sl_weights *w, sl_err *err);
+sl_norm sl_net_norm(const sl_net *m, const sl_tensor *weight);
+sl_attention_weights sl_net_attention(const sl_net *m, const sl_layer *l);
+
+#endif
