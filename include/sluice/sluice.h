@@ -1,0 +1,180 @@
+/* sluice.h - the public interface: open a model, make an engine, submit requests, step.
+ *
+ *   sl_model  *m;  sl_model_open(&m, "model.gguf", &err);
+ *   sl_engine *e;  sl_engine_create(&e, m, &(sl_engine_options){ 0 }, &err);
+ *   sl_engine_submit(e, &request, &id, &err);
+ *   while (sl_engine_busy(e)) sl_engine_step(e, &err);      // events arrive through callbacks
+ *
+ * Threads: a model may be shared; an engine belongs to one thread at a time (its worker threads
+ * are its own affair). Callbacks run on the thread that calls sl_engine_step and may submit and
+ * cancel, but not step or destroy. Borrowed pointers hold until the object they came from goes,
+ * those of an event until the callback returns.
+ */
+#ifndef SLUICE_SLUICE_H
+#define SLUICE_SLUICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include "sluice/status.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- models ------------------------------------------------------------------ */
+
+typedef struct sl_model sl_model;
+
+/* Map a .gguf file, check it, read its vocabulary if it has one. SL_ENOTFOUND, SL_EIO, SL_EFORMAT,
+ * SL_EUNSUPPORTED, SL_ENOMEM; the text names file and tensor or key. */
+SL_API sl_status sl_model_open(sl_model **out, const char *path, sl_err *err);
+SL_API void sl_model_close(sl_model *m); /* accepts NULL; after every engine of it */
+
+typedef struct sl_model_info {
+    const char *path, *arch, *name; /* name: general.name, or the file's */
+    size_t n_layers, n_vocab, n_ctx_train;
+    size_t d_model, d_ff, n_heads, n_kv_heads, head_dim;
+    size_t n_params;
+    size_t file_bytes, weight_bytes;
+    bool tied; /* the output matrix is the embedding */
+    size_t n_tensors;
+} sl_model_info;
+SL_API void sl_model_describe(const sl_model *m, sl_model_info *out);
+
+typedef struct sl_tensor_info {
+    const char *name, *format;
+    uint32_t n_dims;
+    uint64_t dims[4]; /* innermost first */
+    uint64_t bytes;
+} sl_tensor_info;
+SL_API void sl_model_tensor(const sl_model *m, size_t i, sl_tensor_info *out); /* i < n_tensors, file order */
+
+/* The chat template that the file carries; NULL: none. */
+SL_API const char *sl_model_chat_template(const sl_model *m);
+/* NULL when the file has no vocabulary; `why` (may be NULL) then says what is wrong with it.
+ * Used with tokenizer/tokenizer.h. */
+struct sl_tokenizer;
+SL_API const struct sl_tokenizer *sl_model_tokenizer(const sl_model *m, sl_err *why);
+
+/* ---- engines ----------------------------------------------------------------- */
+
+typedef struct sl_engine sl_engine;
+
+/* Zero is each field's default. */
+typedef struct sl_engine_options {
+    size_t n_threads;    /* 0: what the process may use */
+    size_t n_ctx;        /* positions of a sequence; 0: the model's, at most 8,192 */
+    size_t n_ubatch;     /* tokens of a step; 0: 512 */
+    size_t n_seqs;       /* requests that run together; 0: 1 */
+    size_t n_outputs;    /* logits rows of a step at most; 0: n_seqs */
+    size_t kv_page;      /* positions of a page, a multiple of 16; 0: 64 */
+    const char *kv_type; /* "f16", "f32", "bf16"; NULL: "f16" */
+    const char *act;     /* "auto", "f32", "int8" */
+    const char *mode;    /* "graph", "eager" */
+    const char *fusion;  /* "all", "none", or a list of norm,attn,ffn */
+    const char *attn;    /* "flash", "plain" */
+    size_t attn_window;  /* positions that a query sees; 0: all */
+    size_t trace_spans;  /* ring of each thread; 0: no trace */
+} sl_engine_options;
+
+/* Bytes that an engine will take, before it takes them. */
+typedef struct sl_memory {
+    size_t weights; /* mapped from the file, shared with the page cache */
+    size_t kv;      /* when every position is filled */
+    size_t workspace;
+    size_t rest; /* program, vocabulary, tables */
+} sl_memory;
+
+SL_API sl_status sl_engine_estimate(const sl_model *m, const sl_engine_options *o, sl_memory *out, sl_err *err);
+/* SL_EINVAL names the option that is wrong. */
+SL_API sl_status sl_engine_create(sl_engine **out, const sl_model *m, const sl_engine_options *o, sl_err *err);
+SL_API void sl_engine_destroy(sl_engine *e); /* accepts NULL; running requests end without an event */
+
+/* What became of the options. */
+typedef struct sl_engine_info {
+    const char *isa, *act, *kv_type, *mode, *attn;
+    size_t n_threads, n_ctx, n_ubatch, n_seqs, kv_page;
+    sl_memory memory;
+} sl_engine_info;
+SL_API void sl_engine_describe(const sl_engine *e, sl_engine_info *out);
+
+/* The plan as text: operations, barriers, bytes written, attention workspace, with and without fusion. */
+SL_API sl_status sl_engine_plan_write(const sl_engine *e, FILE *f, sl_err *err);
+
+/* ---- requests ---------------------------------------------------------------- */
+
+typedef uint64_t sl_request_id;
+
+typedef enum sl_event_kind {
+    SL_EVENT_LOGITS, /* of one prompt position, in order; when asked for */
+    SL_EVENT_TOKEN,  /* a generated token */
+    SL_EVENT_END,    /* the last event of a request */
+} sl_event_kind;
+
+typedef enum sl_finish {
+    SL_FINISH_STOP,   /* a stop token (not reported as a token), or the callback said so */
+    SL_FINISH_LENGTH, /* n_predict reached, or the context is full */
+    SL_FINISH_CANCEL,
+} sl_finish;
+
+typedef struct sl_event {
+    sl_event_kind kind;
+    sl_request_id request;
+    size_t position;     /* LOGITS: of the prompt token; TOKEN: where the token will stand */
+    int32_t token;       /* TOKEN */
+    const float *logits; /* LOGITS, TOKEN: [n_vocab], before bias and sampling */
+    size_t n_vocab;
+    sl_finish finish; /* END */
+} sl_event;
+
+/* Return true to go on, false to end the request (its END event follows with SL_FINISH_STOP). */
+typedef bool sl_on_event(void *user, const sl_event *event);
+
+#define SL_PREDICT_UNTIL_END SIZE_MAX
+
+typedef struct sl_request {
+    const int32_t *prompt; /* copied */
+    size_t n_prompt;
+    size_t n_predict; /* tokens to generate at most; 0: only read the prompt */
+    bool ignore_eos;
+    bool prompt_logits; /* LOGITS events for all prompt positions */
+    float temperature;  /* 0: greedy */
+    uint32_t top_k;     /* 0: off */
+    float top_p;        /* 1: off */
+    float min_p;        /* 0: off */
+    uint64_t seed;
+    const int32_t *bias_token; /* [n_bias], copied with the values */
+    const float *bias;
+    size_t n_bias;
+    sl_on_event *on_event;
+    void *user;
+} sl_request;
+
+/* Queue a request. SL_EINVAL: an empty prompt, an id outside the vocabulary, a setting out of
+ * range, or a prompt longer than the context (the text has both numbers); SL_ENOMEM. */
+SL_API sl_status sl_engine_submit(sl_engine *e, const sl_request *r, sl_request_id *id, sl_err *err);
+/* Ends at the next step, or at once when it still waits; false: no such request. */
+SL_API bool sl_engine_cancel(sl_engine *e, sl_request_id id);
+SL_API bool sl_engine_busy(const sl_engine *e); /* requests wait or run */
+/* One step: admit, run one batch of prompt chunks and single tokens, sample, report. */
+SL_API sl_status sl_engine_step(sl_engine *e, sl_err *err);
+
+/* Since the engine was made. */
+typedef struct sl_engine_stats {
+    uint64_t steps, prompt_tokens, generated_tokens;
+    uint64_t barriers;      /* executed */
+    uint64_t written_bytes; /* to the workspace */
+    size_t kv_pages_used, kv_pages;
+} sl_engine_stats;
+SL_API void sl_engine_get_stats(const sl_engine *e, sl_engine_stats *out);
+
+/* With trace_spans: the spans for a Chrome-trace reader, and a table by operation. */
+SL_API sl_status sl_engine_trace_write(const sl_engine *e, FILE *f, sl_err *err);
+SL_API sl_status sl_engine_trace_summary(const sl_engine *e, FILE *f, sl_err *err);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,92 @@
+#include "executor/model.h"
+
+#include "quant/quant.h"
+
+/* A model without a usable vocabulary still runs on token ids. */
+static sl_status load_tokenizer(sl_model *m)
+{
+    sl_vocab vocab = { 0 };
+    sl_status rc = sl_weights_vocab(m->net->weights, &vocab, &m->no_vocab);
+    if (!rc)
+        rc = sl_tokenizer_create(&m->tokenizer, &vocab, &m->no_vocab);
+    sl_vocab_fini(&vocab);
+    return rc;
+}
+
+sl_status sl_model_open(sl_model **out, const char *path, sl_err *err)
+{
+    *out = NULL;
+    sl_model *m = sl_mem_zalloc(1, sizeof *m);
+    if (!m)
+        return sl_fail(err, SL_ENOMEM, "%s: no memory for the model", path);
+    sl_status rc = sl_net_load(&m->net, path, err);
+    if (!rc) {
+        m->name = path;
+        rc = sl_weights_get_str(m->net->weights, "general.name", false, &m->name, err);
+    }
+    if (!rc)
+        rc = sl_weights_get_str(m->net->weights, "tokenizer.chat_template", false, &m->template, err);
+    if (!rc && load_tokenizer(m) == SL_ENOMEM)
+        rc = sl_fail(err, SL_ENOMEM, "%s", m->no_vocab.msg);
+    if (rc) {
+        sl_model_close(m);
+        return rc;
+    }
+    *out = m;
+    return SL_OK;
+}
+
+void sl_model_close(sl_model *m)
+{
+    if (!m)
+        return;
+    sl_tokenizer_destroy(m->tokenizer);
+    sl_net_free(m->net);
+    sl_mem_free(m);
+}
+
+void sl_model_describe(const sl_model *m, sl_model_info *out)
+{
+    const sl_net *n = m->net;
+    const sl_config *c = &n->config;
+    *out = (sl_model_info){
+        .path = sl_weights_path(n->weights),
+        .arch = n->arch->name,
+        .name = m->name,
+        .n_layers = c->n_layers,
+        .n_vocab = c->n_vocab,
+        .n_ctx_train = c->n_ctx_train,
+        .d_model = c->D,
+        .d_ff = c->F,
+        .n_heads = c->H,
+        .n_kv_heads = c->Hkv,
+        .head_dim = c->C,
+        .n_params = n->n_params,
+        .file_bytes = (size_t)sl_weights_file_bytes(n->weights),
+        .weight_bytes = n->weight_bytes,
+        .tied = n->tied,
+        .n_tensors = sl_weights_count(n->weights),
+    };
+}
+
+void sl_model_tensor(const sl_model *m, size_t i, sl_tensor_info *out)
+{
+    const sl_weight_info *w = sl_weights_at(m->net->weights, i);
+    *out = (sl_tensor_info){ .name = w->name,
+                             .format = sl_quant_get(w->tensor.format)->name,
+                             .n_dims = w->n_dims,
+                             .dims = { w->dims[0], w->dims[1], w->dims[2], w->dims[3] },
+                             .bytes = w->bytes };
+}
+
+const char *sl_model_chat_template(const sl_model *m)
+{
+    return m->template;
+}
+
+const struct sl_tokenizer *sl_model_tokenizer(const sl_model *m, sl_err *why)
+{
+    if (!m->tokenizer && why)
+        *why = m->no_vocab;
+    return m->tokenizer;
+}

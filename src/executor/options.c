@@ -1,0 +1,132 @@
+#include "executor/options.h"
+
+#include <string.h>
+#include "base/num.h"
+
+#define DEFAULT_CTX_MAX 8192
+#define DEFAULT_UBATCH  512
+#define DEFAULT_PAGE    64
+#define LIMIT_THREADS   1024
+#define LIMIT_CTX       ((size_t)1 << 24)
+#define LIMIT_UBATCH    ((size_t)1 << 16)
+#define LIMIT_SEQS      ((size_t)1 << 12)
+
+/* The words of an option in the order of its enum; the first is the default. */
+static const char *const act_words[] = { "auto", "f32", "int8", NULL };
+static const char *const mode_words[] = { "graph", "eager", NULL };
+static const char *const attn_words[] = { "flash", "plain", NULL };
+
+const char *sl_act_name(sl_act_type act)
+{
+    return act == SL_ACT_F32 ? "f32" : "int8";
+}
+
+const char *sl_mode_name(sl_mode mode)
+{
+    return mode_words[mode];
+}
+
+const char *sl_attn_name(sl_attn attn)
+{
+    return attn_words[attn];
+}
+
+static sl_status pick(const char *option, const char *given, const char *const *words, size_t *out, sl_err *err)
+{
+    *out = 0;
+    if (!given)
+        return SL_OK;
+    char list[96] = "";
+    for (size_t i = 0; words[i]; i++) {
+        if (strcmp(given, words[i]) == 0) {
+            *out = i;
+            return SL_OK;
+        }
+        if (i)
+            strncat(list, ", ", sizeof list - strlen(list) - 1);
+        strncat(list, words[i], sizeof list - strlen(list) - 1);
+    }
+    return sl_fail(err, SL_EINVAL, "%s: \"%s\" is none of %s", option, given, list);
+}
+
+static sl_status size_option(const char *option, size_t given, size_t fallback, size_t limit, size_t *out, sl_err *err)
+{
+    *out = given ? given : fallback;
+    return *out <= limit ? SL_OK : sl_fail(err, SL_EINVAL, "%s: %zu is above %zu", option, *out, limit);
+}
+
+static sl_status read_fusion(const char *given, unsigned *out, sl_err *err)
+{
+    static const struct {
+        const char *word;
+        unsigned bits;
+    } known[] = { { "all", SL_FUSE_ALL },
+                  { "none", 0 },
+                  { "norm", SL_FUSE_NORM },
+                  { "attn", SL_FUSE_ATTN },
+                  { "ffn", SL_FUSE_FFN } };
+    *out = given ? 0 : SL_FUSE_ALL;
+    while (given) {
+        const char *comma = strchr(given, ',');
+        const size_t len = comma ? (size_t)(comma - given) : strlen(given);
+        size_t i = 0;
+        while (i < SL_COUNT(known) && !(strlen(known[i].word) == len && memcmp(known[i].word, given, len) == 0))
+            i++;
+        if (i == SL_COUNT(known))
+            return sl_fail(err, SL_EINVAL, "--fusion: \"%.*s\" is none of all, none, norm, attn, ffn",
+                           (int)SL_MIN(len, 80u), given);
+        *out |= known[i].bits;
+        given = comma ? comma + 1 : NULL;
+    }
+    return SL_OK;
+}
+
+static sl_status read_kv(sl_settings *s, const sl_net *net, const sl_engine_options *o, sl_err *err)
+{
+    static const char *const words[] = { "f16", "f32", "bf16", NULL };
+    static const sl_kv_type types[] = { SL_KV_F16, SL_KV_F32, SL_KV_BF16 };
+    sl_limits *l = &s->plan.env.limits;
+    size_t i = 0, page = 0;
+    sl_status rc;
+    if ((rc = pick("--kv-type", o->kv_type, words, &i, err)) ||
+        (rc = size_option("--kv-page", o->kv_page, DEFAULT_PAGE, 1 << 16, &page, err)) ||
+        (rc = size_option("--ctx-size", o->n_ctx, SL_MIN(net->config.n_ctx_train, DEFAULT_CTX_MAX), LIMIT_CTX,
+                          &l->n_ctx, err)))
+        return rc;
+    if (page % 16)
+        return sl_fail(err, SL_EINVAL, "--kv-page: %zu is no multiple of 16", page);
+    l->n_ctx = sl_round_up(l->n_ctx, page);
+    s->pages_per_seq = l->n_ctx / page;
+    s->kv = (sl_kv_shape){ .n_layers = net->config.n_layers,
+                           .n_heads = net->config.Hkv,
+                           .C = net->config.C,
+                           .type = types[i],
+                           .P = page,
+                           .n_pages = s->pages_per_seq * s->n_seqs };
+    return SL_OK;
+}
+
+sl_status sl_settings_read(sl_settings *s, const sl_net *net, const sl_engine_options *o, sl_err *err)
+{
+    *s = (sl_settings){ .trace_spans = o->trace_spans };
+    sl_env *env = &s->plan.env;
+    sl_limits *l = &env->limits;
+    size_t act = 0, mode = 0, attn = 0;
+    sl_status rc;
+    if ((rc = sl_cpu_isa_ceiling(&s->isa, err)) || (rc = pick("--act", o->act, act_words, &act, err)) ||
+        (rc = pick("--mode", o->mode, mode_words, &mode, err)) ||
+        (rc = pick("--attn", o->attn, attn_words, &attn, err)) || (rc = read_fusion(o->fusion, &s->plan.fuse, err)) ||
+        (rc = size_option("--threads", o->n_threads, sl_cpu_threads(), LIMIT_THREADS, &l->n_threads, err)) ||
+        (rc = size_option("--parallel", o->n_seqs, 1, LIMIT_SEQS, &s->n_seqs, err)) || (rc = read_kv(s, net, o, err)) ||
+        (rc = size_option("--ubatch-size", o->n_ubatch, DEFAULT_UBATCH, LIMIT_UBATCH, &l->n_tokens, err)) ||
+        (rc = size_option("outputs of a step", o->n_outputs, s->n_seqs, LIMIT_UBATCH, &l->n_outputs, err)))
+        return rc;
+    l->n_tokens = SL_MIN(l->n_tokens, l->n_ctx * s->n_seqs);
+    l->n_outputs = SL_MIN(l->n_outputs, l->n_tokens);
+    env->act = act == 1 ? SL_ACT_F32 : SL_ACT_Q8;
+    env->attn = attn ? SL_ATTN_PLAIN : SL_ATTN_FLASH;
+    env->window = o->attn_window;
+    s->mode = mode ? SL_MODE_EAGER : SL_MODE_GRAPH;
+    s->plan.every_barrier = s->mode == SL_MODE_EAGER;
+    return SL_OK;
+}

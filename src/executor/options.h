@@ -1,0 +1,25 @@
+/* options.h - an engine's options, read from the words that users write. */
+#ifndef SL_EXECUTOR_OPTIONS_H
+#define SL_EXECUTOR_OPTIONS_H
+
+#include "executor/plan.h"
+#include "sluice/sluice.h"
+
+typedef enum sl_mode { SL_MODE_GRAPH, SL_MODE_EAGER } sl_mode;
+
+typedef struct sl_settings {
+    sl_plan_options plan; /* env.k is not set */
+    sl_mode mode;
+    sl_kv_shape kv;
+    size_t n_seqs, pages_per_seq, trace_spans;
+    sl_isa isa;
+} sl_settings;
+
+/* SL_EINVAL: which option, what was given, what is allowed. */
+sl_status sl_settings_read(sl_settings *out, const sl_net *net, const sl_engine_options *o, sl_err *err);
+
+const char *sl_act_name(sl_act_type act);
+const char *sl_mode_name(sl_mode mode);
+const char *sl_attn_name(sl_attn attn);
+
+#endif

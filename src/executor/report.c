@@ -1,0 +1,107 @@
+#include "executor/report.h"
+
+#include <string.h>
+#include "base/num.h"
+#include "quant/quant.h"
+
+static const char *prologue_name(const sl_op *op)
+{
+    return op->pre == SL_PRE_NORM ? "norm + " : op->pre == SL_PRE_MERGE ? "merge + " : "";
+}
+
+static const char *epilogue_name(const sl_op *op)
+{
+    static const char *const name[] = {
+        [SL_EPI_NONE] = "",
+        [SL_EPI_ADD] = " + add",
+        [SL_EPI_SWIGLU] = " + silu, mul",
+        [SL_EPI_QKV] = " + rope, KV write",
+    };
+    return op->epi == SL_EPI_QKV && op->heads.q_norm ? " + head norm, rope, KV write" : name[op->epi];
+}
+
+static void print_op(const sl_plan *p, size_t i, FILE *f)
+{
+    const sl_op *op = &p->graph.op[i];
+    char what[96];
+    snprintf(what, sizeof what, "%s%s%s", op->kind == SL_OP_LINEAR ? prologue_name(op) : "", sl_op_kind_name(op->kind),
+             op->kind == SL_OP_LINEAR ? epilogue_name(op) : "");
+    fprintf(f, "  %s %-13s %-44s", p->barrier[i] ? "|" : " ", op->name, what);
+    for (uint32_t w = 0; w < op->n_w; w++) {
+        const sl_panel *panel = &p->options.env.k->panel[op->w[w].format][p->options.env.act];
+        fprintf(f, "%s%s [%zu, %zu]", w ? ", " : "", sl_quant_get(op->w[w].format)->name, op->w[w].rows, op->w[w].cols);
+        if (op->kind == SL_OP_LINEAR && w + 1 == op->n_w)
+            fprintf(f, "  (%s)", panel->name);
+    }
+    fputc('\n', f);
+}
+
+static void print_list(const sl_plan *p, FILE *f)
+{
+    fprintf(f, "Operations (| before one: a barrier), layer 0 and those outside the layers:\n");
+    for (size_t i = 0; i < p->graph.n_ops; i++)
+        if (p->graph.op[i].layer <= 0)
+            print_op(p, i, f);
+}
+
+static void print_cost(const char *label, sl_plan_cost c, FILE *f)
+{
+    fprintf(f, "  %-22s %4zu operations %4zu barriers %12zu bytes written\n", label, c.n_ops, c.barriers,
+            c.written_bytes);
+}
+
+/* This plan, and its expansion. */
+static void print_fusion(const sl_plan *p, const sl_plan *expanded, FILE *f)
+{
+    fprintf(f, "\nOne layer, a step of one token:\n");
+    print_cost("this plan", sl_plan_layer_cost(p, 0), f);
+    print_cost("with --fusion none", sl_plan_layer_cost(expanded, 0), f);
+}
+
+static void print_attention(const sl_plan *p, FILE *f)
+{
+    const sl_heads *heads = NULL;
+    for (size_t i = 0; i < p->graph.n_ops && !heads; i++)
+        if (p->graph.op[i].heads.H)
+            heads = &p->graph.op[i].heads;
+    if (!heads)
+        return;
+    fprintf(f, "\nAttention's workspace, %zu threads (scores, partial results, queries):\n",
+            p->options.env.limits.n_threads);
+    const size_t contexts[] = { 4096, p->options.env.limits.n_ctx };
+    for (size_t i = 0; i < (contexts[1] == contexts[0] ? 1u : 2u); i++) {
+        sl_env env = p->options.env;
+        env.limits.n_ctx = contexts[i];
+        env.attn = SL_ATTN_PLAIN;
+        const size_t plain = sl_attn_workspace(&env, heads);
+        env.attn = SL_ATTN_FLASH;
+        const size_t flash = sl_attn_workspace(&env, heads);
+        fprintf(f, "  at %7zu positions: plain %10zu bytes, flash %10zu bytes (%.1f %% less)\n", contexts[i], plain,
+                flash, 100.0 - 100.0 * (double)flash / (double)plain);
+    }
+}
+
+sl_status sl_report_plan(const sl_net *net, const sl_plan *p, FILE *f, sl_err *err)
+{
+    const sl_limits *l = &p->options.env.limits;
+    sl_arena arena;
+    sl_plan expanded;
+    sl_plan_options options = p->options;
+    options.fuse = 0;
+    sl_arena_init(&arena, 1 << 18);
+    sl_status rc = sl_plan_build(&expanded, &arena, net, &options, err);
+    if (!rc) {
+        fprintf(f, "Plan for steps of up to %zu tokens and %zu rows of logits, %zu positions, %zu threads\n",
+                l->n_tokens, l->n_outputs, l->n_ctx, l->n_threads);
+        fprintf(f,
+                "Workspace: values %zu bytes, scratch %zu bytes for each thread; with --fusion none: %zu and %zu\n\n",
+                p->values_bytes, p->scratch_bytes, expanded.values_bytes, expanded.scratch_bytes);
+        print_list(p, f);
+        print_fusion(p, &expanded, f);
+        print_attention(p, f);
+        if (ferror(f))
+            rc = sl_fail(err, SL_EIO, "the plan's text cannot be written");
+    }
+    sl_arena_fini(&arena);
+    return rc;
+}

@@ -1,0 +1,53 @@
+#include "executor/run.h"
+
+typedef struct sl_walk {
+    sl_plan *plan;
+    const sl_step *step;
+    sl_kv *kv;
+    sl_pool *pool;
+    sl_trace *trace;
+    uint64_t barriers;
+} sl_walk;
+
+static void run_thread(void *arg, size_t thread)
+{
+    sl_walk *w = arg;
+    sl_plan *p = w->plan;
+    sl_lane lane = { .env = &p->options.env,
+                     .step = w->step,
+                     .kv = w->kv,
+                     .value = p->value,
+                     .scratch = p->scratch + thread * p->scratch_bytes,
+                     .pool = w->pool,
+                     .thread = thread,
+                     .n_threads = sl_pool_threads(w->pool),
+                     .trace = w->trace };
+    for (size_t i = 0; i < p->graph.n_ops; i++) {
+        const sl_op *op = &p->graph.op[i];
+        if (p->barrier[i])
+            sl_lane_barrier(&lane, op);
+        lane.shared = p->shared[i];
+        lane.tiles = p->tiles + i * SL_OP_PHASES;
+        lane.read_bytes = lane.ops = 0;
+        const uint64_t begin = sl_trace_begin(w->trace);
+        p->impl[i]->run(&p->graph, op, &lane);
+        sl_trace_end(w->trace, thread, op->name, SL_SPAN_OP, op->layer, (uint32_t)w->step->n, begin, lane.read_bytes,
+                     lane.ops);
+    }
+    p->written[thread * 8] = lane.written_bytes;
+    if (thread == 0)
+        w->barriers = lane.barriers;
+}
+
+void sl_run_step(sl_plan *p, const sl_step *step, sl_kv *kv, sl_pool *pool, sl_trace *trace, sl_run_counts *counts)
+{
+    sl_walk walk = { .plan = p, .step = step, .kv = kv, .pool = pool, .trace = trace };
+    for (size_t i = 0; i < p->graph.n_ops * SL_OP_PHASES; i++)
+        sl_tiles_reset(&p->tiles[i]);
+    const uint64_t begin = sl_trace_begin(trace);
+    sl_pool_run(pool, run_thread, &walk);
+    sl_trace_end(trace, 0, "step", SL_SPAN_STEP, -1, (uint32_t)step->n, begin, 0, 0);
+    counts->barriers += walk.barriers;
+    for (size_t t = 0; t < sl_pool_threads(pool); t++)
+        counts->written_bytes += p->written[t * 8];
+}

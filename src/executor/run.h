@@ -1,0 +1,17 @@
+/* run.h - walk a plan: all threads, every operation, barriers where the plan has them. */
+#ifndef SL_EXECUTOR_RUN_H
+#define SL_EXECUTOR_RUN_H
+
+#include "executor/plan.h"
+#include "trace/trace.h"
+
+/* Counted by the threads while they run. */
+typedef struct sl_run_counts {
+    uint64_t barriers;      /* executed, between and inside operations */
+    uint64_t written_bytes; /* to the workspace, by all threads */
+} sl_run_counts;
+
+/* Run one step. trace may be NULL. No heap call, no clock read without trace. */
+void sl_run_step(sl_plan *p, const sl_step *step, sl_kv *kv, sl_pool *pool, sl_trace *trace, sl_run_counts *counts);
+
+#endif
