@@ -96,7 +96,7 @@ def standing(check, records):
     counting = [r for r in records if r["name"] == check["name"] and r["files"] == files]
     if check["kind"] == "fuzz":
         minutes = sum(r["seconds"] for r in counting if r["outcome"] == "passed") / 60
-        text = f"{minutes:.0f} of {check['minutes']} minutes"
+        text = f"{minutes:.1f} of {check['minutes']} minutes"
         if failed := [r for r in counting if r["outcome"] == "failed"]:
             return "failed", f"{text}; {failed[-1]['detail']}"
         return ("done" if minutes >= check["minutes"] else "open"), text
