@@ -112,6 +112,10 @@ const char *sl_gguf_show(char out[SL_SHOWN_MAX], sl_bytes name);
 /* Why a file whose first bytes are not GGUF's is refused; says what it seems to be. */
 sl_status sl_gguf_sniff(const uint8_t *bytes, size_t n, sl_err *err);
 
+/* sl_weights_open over bytes in memory, which stay the caller's and must outlive the handle;
+ * `path` is only a name for messages and for finding the other parts of a split model. */
+sl_status sl_weights_open_bytes(sl_weights **out, const char *path, const void *bytes, size_t n, sl_err *err);
+
 /* The file behind a handle. */
 const sl_gguf *sl_weights_gguf(const sl_weights *w);
 

@@ -19,15 +19,15 @@
 
 struct sl_weights {
     sl_gguf gguf;
-    const void *map; /* NULL while nothing is mapped */
-    size_t map_bytes;
+    void *map; /* the file; NULL: its bytes are the caller's */
     char *path;
     const char *arch;
 };
 
 /* --- open -------------------------------------------------------------------------------- */
 
-static sl_status map_fd(sl_weights *w, int fd, sl_err *err)
+/* *map stays NULL for an empty file. */
+static sl_status map_fd(int fd, void **map, size_t *n, sl_err *err)
 {
     struct stat sb;
     if (fstat(fd, &sb) < 0)
@@ -36,24 +36,23 @@ static sl_status map_fd(sl_weights *w, int fd, sl_err *err)
         return sl_fail(err, SL_EUNSUPPORTED, "a folder; the .gguf file itself is needed");
     if (!S_ISREG(sb.st_mode))
         return sl_fail(err, SL_EIO, "not a regular file");
-    if (sb.st_size == 0)
-        return sl_gguf_sniff(NULL, 0, err);
-    void *map = mmap(NULL, (size_t)sb.st_size, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (map == MAP_FAILED)
-        return sl_fail(err, errno == ENOMEM ? SL_ENOMEM : SL_EIO, "mapping %lld bytes: %s", (long long)sb.st_size,
-                       strerror(errno));
-    w->map = map;
-    w->map_bytes = (size_t)sb.st_size;
+    *n = (size_t)sb.st_size;
+    if (*n == 0)
+        return SL_OK;
+    void *p = mmap(NULL, *n, PROT_READ, MAP_PRIVATE, fd, 0);
+    if (p == MAP_FAILED)
+        return sl_fail(err, errno == ENOMEM ? SL_ENOMEM : SL_EIO, "mapping %zu bytes: %s", *n, strerror(errno));
+    *map = p;
     return SL_OK;
 }
 
-static sl_status map_file(sl_weights *w, const char *path, sl_err *err)
+static sl_status map_file(const char *path, void **map, size_t *n, sl_err *err)
 {
     /* NONBLOCK: a named pipe must be refused, not waited for. It means nothing for files. */
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (fd < 0)
         return sl_fail(err, errno == ENOENT ? SL_ENOTFOUND : SL_EIO, "%s", strerror(errno));
-    const sl_status rc = map_fd(w, fd, err);
+    const sl_status rc = map_fd(fd, map, n, err);
     close(fd);
     return rc;
 }
@@ -115,21 +114,19 @@ static sl_status read_arch(sl_weights *w, sl_err *err)
                         w->path, sl_gguf_show(shown, (sl_bytes){ w->arch, n }), ARCH_MAX);
 }
 
-sl_status sl_weights_open(sl_weights **out, const char *path, sl_err *err)
+sl_status sl_weights_open_bytes(sl_weights **out, const char *path, const void *bytes, size_t n, sl_err *err)
 {
     *out = NULL;
+    sl_status rc = SL_OK;
     sl_weights *w = sl_mem_zalloc(1, sizeof *w);
     if (!w)
         return sl_fail(err, SL_ENOMEM, "%s: no memory for the handle", path);
-    sl_status rc = SL_OK;
     w->path = sl_mem_strdup(path);
     if (!w->path) {
         rc = sl_fail(err, SL_ENOMEM, "%s: no memory for the handle", path);
         goto out;
     }
-    rc = map_file(w, path, err);
-    if (!rc)
-        rc = sl_gguf_parse(&w->gguf, w->map, w->map_bytes, err);
+    rc = sl_gguf_parse(&w->gguf, bytes, n, err);
     if (rc) {
         sl_fail_in(err, rc, "%s", path);
         goto out;
@@ -146,13 +143,29 @@ out:
     return rc;
 }
 
+sl_status sl_weights_open(sl_weights **out, const char *path, sl_err *err)
+{
+    *out = NULL;
+    void *map = NULL;
+    size_t n = 0;
+    sl_status rc = map_file(path, &map, &n, err);
+    if (rc)
+        return sl_fail_in(err, rc, "%s", path);
+    rc = sl_weights_open_bytes(out, path, map ? map : "", n, err);
+    if (!rc)
+        (*out)->map = map;
+    else if (map)
+        munmap(map, n);
+    return rc;
+}
+
 void sl_weights_close(sl_weights *w)
 {
     if (!w)
         return;
-    sl_gguf_fini(&w->gguf);
     if (w->map)
-        munmap((void *)(uintptr_t)w->map, w->map_bytes);
+        munmap(w->map, w->gguf.n_bytes);
+    sl_gguf_fini(&w->gguf);
     sl_mem_free(w->path);
     sl_mem_free(w);
 }
@@ -174,7 +187,7 @@ const char *sl_weights_arch(const sl_weights *w)
 
 uint64_t sl_weights_file_bytes(const sl_weights *w)
 {
-    return w->map_bytes;
+    return w->gguf.n_bytes;
 }
 
 /* --- tensors ----------------------------------------------------------------------------- */

@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 #include "base/num.h"
-#include "formats/read_all.h"
+#include "support/gguf_read.h"
 
 #define N_MUTATIONS    10000
 #define ALLOCATION_MAX ((size_t)16 << 20)
@@ -118,7 +118,7 @@ static sl_status mutation(unsigned number)
     for (uint64_t i = 0, n = 1 + draw(&rng) % 4; i < n; i++)
         mutate_once(m, o, &rng);
     current = (sig_atomic_t)number;
-    const sl_status rc = read_all(gb_path(m));
+    const sl_status rc = gguf_read_all(m->bytes, m->n);
     if (rc != SL_OK && rc != SL_EFORMAT && rc != SL_EUNSUPPORTED)
         fail_msg("mutation %u: %s", number, sl_status_name(rc));
     if (largest_allocation > ALLOCATION_MAX)
@@ -145,7 +145,7 @@ static void ten_thousand(void **state)
     /* Both kinds of outcome are common, the originals are good, and the hook sees the allocations. */
     assert_true(opened > N_MUTATIONS / 20 && opened < N_MUTATIONS / 2);
     for (size_t i = 0; i < SL_COUNT(originals); i++)
-        assert_int_equal(read_all(gb_path(&originals[i].file)), SL_OK);
+        assert_int_equal(gguf_read_all(originals[i].file.bytes, originals[i].file.n), SL_OK);
     assert_true(largest_allocation > 1024);
 }
 

@@ -1,5 +1,5 @@
-/* read_all.c - see read_all.h. */
-#include "read_all.h"
+/* gguf_read.c - see gguf_read.h. */
+#include "gguf_read.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -14,7 +14,7 @@
 static void must(int ok, const char *what)
 {
     if (!ok) {
-        fprintf(stderr, "read_all: %s\n", what);
+        fprintf(stderr, "gguf_read_all: %s\n", what);
         abort();
     }
 }
@@ -81,14 +81,14 @@ static void read_vocab(const sl_weights *w)
     sl_vocab_fini(&v);
 }
 
-sl_status read_all(const char *path)
+static sl_status read_copy(const void *bytes, size_t n)
 {
     sl_err err = { 0 };
     sl_weights *w = NULL;
-    const sl_status rc = sl_weights_open(&w, path, &err);
+    const sl_status rc = sl_weights_open_bytes(&w, "input", bytes, n, &err);
     must((rc == SL_OK) == (w != NULL), "status and handle disagree");
     if (rc) {
-        must(err.code == rc && err.msg[0] && !strchr(err.msg, '\n'), "no text, or more than a line");
+        must(err.code == rc && strncmp(err.msg, "input: ", 7) == 0 && !strchr(err.msg, '\n'), "not one line of text");
         return rc;
     }
     must(strlen(sl_weights_arch(w)) > 0, "no architecture");
@@ -97,4 +97,14 @@ sl_status read_all(const char *path)
     read_vocab(w);
     sl_weights_close(w);
     return SL_OK;
+}
+
+sl_status gguf_read_all(const void *bytes, size_t n)
+{
+    void *copy = malloc(n ? n : 1);
+    must(copy != NULL, "no memory");
+    memcpy(copy, bytes, n);
+    const sl_status rc = read_copy(copy, n);
+    free(copy);
+    return rc;
 }
