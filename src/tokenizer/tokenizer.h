@@ -17,8 +17,9 @@
 typedef struct sl_tokenizer sl_tokenizer;
 
 /* Copies what it needs: `v` and its strings may go afterwards. SL_EFORMAT: a merge without a
- * space or of unknown parts, a special id outside the vocabulary, a byte that no token can
- * spell; SL_EUNSUPPORTED: an unknown pre-tokenizer name (the text lists the known ones). */
+ * space or of unknown parts, a special id outside the vocabulary, a BOS or EOS to add that is
+ * not named, no token for any single byte; SL_EUNSUPPORTED: an unknown pre-tokenizer name (the
+ * text lists the known ones). */
 sl_status sl_tokenizer_create(sl_tokenizer **out, const sl_vocab *v, sl_err *err);
 void sl_tokenizer_destroy(sl_tokenizer *t); /* accepts NULL */
 
@@ -38,10 +39,13 @@ void sl_ids_fini(sl_ids *ids);
 
 enum {
     SL_TOK_ADD_SPECIAL = 1,   /* BOS and EOS as the vocabulary asks */
-    SL_TOK_PARSE_SPECIAL = 2, /* special tokens in the text are recognised; else they are plain text */
+    SL_TOK_PARSE_SPECIAL = 2, /* control tokens in the text are recognised; else they are plain text */
 };
 /* Append the ids of UTF-8 text (NUL bytes allowed; bytes that are not UTF-8 are taken byte by
- * byte, never refused). SL_ENOMEM leaves *ids as it was. Time is n log n in the worst case. */
+ * byte, never refused; a byte that no token stands for is left out, as in the reference: the
+ * SmolLM2 vocabulary has 21 such). Tokens added by a user (SL_TOKEN_USER) are always recognised.
+ * After a failure the ids in *ids are those of before. SL_ENOMEM; SL_EINVAL: 2 GiB or more
+ * without a break. Time is n log n in the worst case. */
 sl_status sl_tokenize(const sl_tokenizer *t, const char *text, size_t len, unsigned flags, sl_ids *ids, sl_err *err);
 
 /* The bytes of one id; control tokens give their text only when `special` is set, else nothing.
