@@ -20,8 +20,7 @@ static const char *const END_TEXTS[] = {
     "<end_of_turn>",
     "<|EOT|>",
     "</s>",
-    "<\xef\xbd\x9c"
-    "end\xe2\x96\x81of\xe2\x96\x81sentence\xef\xbd\x9c>",
+    "<\uff5cend\u2581of\u2581sentence\uff5c>",
 };
 
 /* --- making ------------------------------------------------------------------------------ */

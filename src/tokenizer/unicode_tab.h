@@ -13,7 +13,7 @@ typedef struct sl_unicode_range {
 } sl_unicode_range;
 
 typedef struct sl_unicode_set {
-    const char *name; /* as in \p{name}; "s" is \s */
+    const char *name; /* as in \p{name}; "s" is \s; "numeric": N of a newer Unicode, see the generator */
     const sl_unicode_range *ranges;
     size_t n_ranges;
 } sl_unicode_set;

@@ -3,7 +3,8 @@
 
     python3 tests/tokenizer/differential.py BUILD_DIR MODEL.gguf [--texts N] [--seed S] [--pre NAME]
 
-MODEL gives the vocabulary and the merges. The first call makes a venv in BUILD_DIR.
+Two vocabularies: MODEL's, and one in which any two bytes merge, so that a piece cut at another
+place gives other ids. The first call makes a venv in BUILD_DIR.
 """
 import argparse
 import json
@@ -62,20 +63,33 @@ PRE = {
 }
 
 
-def reference(model, name):
-    parts, ignore_merges = PRE[name]
-    fields = gguf.GGUFReader(model).fields
+def from_model(path):
+    """tokens, merges, control tokens"""
+    fields = gguf.GGUFReader(path).fields
     tokens = fields["tokenizer.ggml.tokens"].contents()
     kinds = fields["tokenizer.ggml.token_type"].contents()
     merges = [tuple(m.split(" ")) for m in fields["tokenizer.ggml.merges"].contents()]
-    vocab = {t: i for i, t in enumerate(tokens)}
-    tok = Tokenizer(models.BPE(vocab=vocab, merges=merges, ignore_merges=ignore_merges))
+    return tokens, merges, [t for t, k in zip(tokens, kinds) if k == 3]
+
+
+def pairs():
+    alphabet = sorted(pt.ByteLevel.alphabet())
+    merges = [(a, b) for a in alphabet for b in alphabet]
+    random.Random(5).shuffle(merges)
+    specials = ["<s>", "<|im_start|>", "<|im_start|>user", "<think>"]
+    return specials + alphabet + [a + b for a, b in merges], merges, specials
+
+
+def reference(vocabulary, name):
+    tokens, merges, specials = vocabulary
+    parts, ignore_merges = PRE[name]
+    tok = Tokenizer(models.BPE(vocab={t: i for i, t in enumerate(tokens)}, merges=merges, ignore_merges=ignore_merges))
     if not any(isinstance(p, pt.ByteLevel) for p in parts):
         parts = parts + [pt.ByteLevel(add_prefix_space=False, use_regex=False)]
     tok.pre_tokenizer = pt.Sequence(parts)
     tok.decoder = decoders.ByteLevel()
-    tok.add_special_tokens([AddedToken(t, special=True, normalized=False) for t, k in zip(tokens, kinds) if k == 3])
-    return tok, [t for t, k in zip(tokens, kinds) if k == 3]
+    tok.add_special_tokens([AddedToken(t, special=True, normalized=False) for t in specials])
+    return tok
 
 
 def neutral_json(tok, path):
@@ -138,29 +152,36 @@ def all_points(rng):
     return ["".join(map(chr, points[i : i + 4096])) for i in range(0, len(points), 4096)]
 
 
-def main():
+def differences(tok, name, texts):
     driver = os.path.join(args.build, "tests", "tokenizer", "tok_lines")
+    with tempfile.TemporaryDirectory() as tmp:
+        path = os.path.join(tmp, "tokenizer.json")
+        neutral_json(tok, path)
+        lines = "".join(json.dumps(t) + "\n" for t in texts)
+        run = subprocess.run([driver, path, name], input=lines, capture_output=True, text=True)
+    got = [[int(i) for i in line.split()] for line in run.stdout.split("\n")[:-1]]
+    if run.returncode != 0 or len(got) != len(texts):
+        sys.exit(f"{driver} {name}: status {run.returncode}, {len(got)} lines for {len(texts)} texts: {run.stderr}")
+    want = [e.ids for e in tok.encode_batch(texts, add_special_tokens=False)]
+    bad = [i for i in range(len(texts)) if got[i] != want[i]]
+    print(f"{name}: {len(texts)} texts, {sum(map(len, want))} ids, {len(bad)} texts differ", flush=True)
+    for i in bad[:3]:
+        at = next((k for k, (a, b) in enumerate(zip(got[i], want[i])) if a != b), min(len(got[i]), len(want[i])))
+        print(f"  {texts[i][:300]!a}\n  from id {at}: got {got[i][at:at + 12]}, want {want[i][at:at + 12]}")
+        print(f"  want text: {tok.decode(want[i][max(0, at - 3):at + 6])!a}")
+    return len(bad)
+
+
+def main():
     failed = 0
-    for name in [args.pre] if args.pre else PRE:
-        rng = random.Random(args.seed)
-        tok, specials = reference(args.model, name)
-        texts = all_points(rng) + [random_text(rng, specials) for _ in range(args.texts)]
-        with tempfile.TemporaryDirectory() as tmp:
-            path = os.path.join(tmp, "tokenizer.json")
-            neutral_json(tok, path)
-            lines = "".join(json.dumps(t) + "\n" for t in texts)
-            run = subprocess.run([driver, path, name], input=lines, capture_output=True, text=True)
-        if run.returncode != 0:
-            sys.exit(f"{driver} {name}: {run.stderr}")
-        got = [[int(i) for i in line.split()] for line in run.stdout.split("\n")[:-1]]
-        want = [e.ids for e in tok.encode_batch(texts, add_special_tokens=False)]
-        bad = [i for i in range(len(texts)) if i >= len(got) or got[i] != want[i]]
-        print(f"{name}: {len(texts)} texts, {sum(map(len, want))} ids, {len(bad)} texts differ")
-        for i in bad[:3]:
-            at = next((k for k, (a, b) in enumerate(zip(got[i], want[i])) if a != b), min(len(got[i]), len(want[i])))
-            print(f"  {texts[i][:300]!a}\n  from id {at}: got {got[i][at:at + 12]}, want {want[i][at:at + 12]}")
-            print(f"  want text: {tok.decode(want[i][max(0, at - 3):at + 6])!a}")
-        failed += len(bad)
+    for what, vocabulary in (("model", from_model(args.model)), ("pairs", pairs())):
+        for name in [args.pre] if args.pre else PRE:
+            rng = random.Random(f"{args.seed} {what} {name}")
+            texts = [random_text(rng, vocabulary[2]) for _ in range(args.texts)]
+            if what == "pairs":
+                texts += all_points(rng)
+            print(end=f"{what}, ")
+            failed += differences(reference(vocabulary, name), name, texts)
     sys.exit(1 if failed else 0)
 
 

@@ -29,19 +29,9 @@ static void byte_spelling(unsigned b, char out[4])
 
 void toy_fill(toy *y, const char *pre)
 {
-    static const char *const tail[] = { "ab",
-                                        "cd",
-                                        "abcd",
-                                        "\xc4\xa0"
-                                        "a",
-                                        "bc",
-                                        "<s>",
-                                        "</s>",
-                                        "<|im_start|>",
-                                        "<|im_end|>",
-                                        "<|im_start|>user",
-                                        "<think>" };
-    static const char *const merges[] = { "a b", "c d", "ab cd", "\xc4\xa0 a", "b c" };
+    static const char *const tail[] = { "ab",   "cd",           "abcd",       "\u0120a",          "bc",     "<s>",
+                                        "</s>", "<|im_start|>", "<|im_end|>", "<|im_start|>user", "<think>" };
+    static const char *const merges[] = { "a b", "c d", "ab cd", "\u0120 a", "b c" };
     *y = (toy){ 0 };
     for (unsigned b = 0; b < 256; b++) {
         byte_spelling(b, y->text[b]);
