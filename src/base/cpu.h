@@ -28,6 +28,12 @@ sl_status sl_cpu_isa_ceiling(sl_isa *out, sl_err *err);
  * more than the cgroup (v1 or v2) quota rounded up; at least 1. */
 size_t sl_cpu_threads(void);
 
+/* Ask for the cache line at p, which need not be readable. */
+static inline void sl_cpu_prefetch(const void *p)
+{
+    __builtin_prefetch(p);
+}
+
 typedef struct sl_cpu_info {
     char model[64];                       /* from /proc/cpuinfo; "unknown" elsewhere */
     size_t l1d_bytes, l2_bytes, l3_bytes; /* of one core; 0: unknown */

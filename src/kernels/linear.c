@@ -1,11 +1,14 @@
 /* linear.c - the one matrix path, y = x W^T, for every weight format and ISA.
  *
- * Few tokens: `narrow` streams the stored rows through registers. Many: the panels of up to
- * 64 rows are decoded once into scratch (L2), then all tokens pass over them in blocks whose
- * activations stay in L1 while the panels change:
+ * Few tokens: `narrow` streams the stored rows through registers. More: panels are decoded
+ * into scratch and all tokens pass over them in blocks:
  *
- *   for 64 rows:  for a block of columns:  decode 8 panels
- *                                          for 12 tokens:  for each panel:  micro
+ *   for 8 or 64 rows:  for a block of columns:  decode 1 or 8 panels
+ *                                               for 12 tokens:  for each panel:  micro
+ *
+ * One panel at a time stays in L1, and while it is multiplied the stored bytes of the next one
+ * are fetched: up to some dozens of tokens memory is what limits. With many tokens the
+ * activations no longer fit L2, and 8 panels there share each pass over them.
  *
  * Nothing here adds numbers, so the bits of an element depend on the panel type alone:
  * the block of columns is the panel's own (k_block), never a function of the tokens. */
@@ -17,7 +20,9 @@
 
 #define PANELS_MAX   8             /* of one row block */
 #define PANELS_BYTES (256u * 1024) /* what they may take of L2, unless a single one is larger */
+#define TOKENS_FEW   48            /* up to here one panel at a time */
 #define TOKEN_BLOCK  12            /* whole register tiles of 3 and of 4 tokens */
+#define LINE         64
 
 size_t sl_linear_scratch(size_t K)
 {
@@ -33,26 +38,53 @@ unsigned sl_linear_needs(const sl_kernels *k, sl_act_type act, sl_format format,
     return p->needs | (p->narrow_max ? p->narrow_needs : 0);
 }
 
+/* How `wide` cuts a product: row blocks of `panels` x 8 rows, column blocks of `cols`. */
+typedef struct blocks {
+    size_t panels, cols, panel_bytes;
+} blocks;
+
+static blocks choose_blocks(const sl_panel *p, size_t K, size_t T)
+{
+    const size_t all = sl_round_up(K, SL_GROUP);
+    blocks b = { .cols = p->k_block ? SL_MIN(p->k_block, all) : all };
+    b.panel_bytes = b.cols / SL_GROUP * p->group_bytes;
+    b.panels = T <= TOKENS_FEW ? 1 : SL_MAX(1, SL_MIN(PANELS_MAX, PANELS_BYTES / b.panel_bytes));
+    return b;
+}
+
+/* Ask for the stored bytes of rows r..r+8, below r1, and columns k0..k1. */
+static void fetch_panel(const sl_tensor *w, size_t r, size_t r1, size_t k0, size_t k1)
+{
+    /* exact, as k0 and k1 are whole blocks of the format */
+    const size_t at = w->row_bytes * k0 / w->cols, end = w->row_bytes * k1 / w->cols;
+    for (size_t re = SL_MIN(r1, r + SL_PANEL_ROWS); r < re; r++)
+        for (size_t i = at; i < end; i += LINE)
+            sl_cpu_prefetch((const char *)w->data + r * w->row_bytes + i);
+}
+
 static void wide(const sl_panel *p, float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const sl_act *x,
                  size_t t0, size_t t1, char *scratch)
 {
-    const size_t block = p->k_block ? p->k_block : sl_round_up(w->cols, SL_GROUP);
-    const size_t panel_bytes = SL_MIN(block, sl_round_up(w->cols, SL_GROUP)) / SL_GROUP * p->group_bytes;
-    const size_t n_panels = SL_MAX(1, SL_MIN(PANELS_MAX, PANELS_BYTES / panel_bytes));
-
-    for (size_t rb = r0; rb < r1; rb += n_panels * SL_PANEL_ROWS) {
-        const size_t rb1 = SL_MIN(r1, rb + n_panels * SL_PANEL_ROWS);
-        for (size_t k0 = 0; k0 < w->cols; k0 += block) {
-            const size_t k1 = SL_MIN(w->cols, k0 + block);
+    const blocks b = choose_blocks(p, w->cols, t1 - t0);
+    const size_t rows = b.panels * SL_PANEL_ROWS;
+    for (size_t rb = r0; rb < r1; rb += rows) {
+        const size_t rb1 = SL_MIN(r1, rb + rows);
+        for (size_t k0 = 0; k0 < w->cols; k0 += b.cols) {
+            const size_t k1 = SL_MIN(w->cols, k0 + b.cols);
+            const bool last = k1 == w->cols;
+            const size_t next_k0 = last ? 0 : k1, next_k1 = SL_MIN(w->cols, next_k0 + b.cols);
             char *panel = scratch;
-            for (size_t r = rb; r < rb1; r += SL_PANEL_ROWS, panel += panel_bytes)
+            for (size_t r = rb; r < rb1; r += SL_PANEL_ROWS, panel += b.panel_bytes)
                 p->decode(panel, w, r, rb1, k0, k1);
             for (size_t t = t0; t < t1; t += TOKEN_BLOCK) {
                 const size_t te = SL_MIN(t1, t + TOKEN_BLOCK);
                 panel = scratch;
-                for (size_t r = rb; r < rb1; r += SL_PANEL_ROWS, panel += panel_bytes)
+                for (size_t r = rb; r < rb1; r += SL_PANEL_ROWS, panel += b.panel_bytes) {
+                    if (t == t0)
+                        fetch_panel(w, last ? r + rows : r, r1, next_k0, next_k1);
                     p->micro(y + (t - t0) * ldy + (r - r0), ldy, panel, SL_MIN(SL_PANEL_ROWS, rb1 - r), k0, k1, x, t,
                              te, k0 == 0);
+                }
             }
         }
     }

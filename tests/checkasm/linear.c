@@ -11,6 +11,8 @@
 #include "quant/blocks.h"
 #include "quant/quant.h"
 
+enum { TOKENS_MAX = 53 }; /* of the test of bits: enough for row blocks of several panels */
+
 typedef enum data_kind {
     DATA_PLAIN,
     /* Scales of 1 and weights and activations at an end of their range, whose signs are: */
@@ -154,11 +156,12 @@ static void make_acts(ca *c, product *p, unsigned needs)
     }
 }
 
-static product make(ca *c, const shape *s)
+/* `needs`: the forms of the activations that there are. */
+static product make(ca *c, const shape *s, unsigned needs)
 {
     product p = { .s = s, .k = *c->k, .ldy = s->R + 3 };
     make_weights(c, &p);
-    make_acts(c, &p, sl_linear_needs(c->k, s->act, s->format, s->T));
+    make_acts(c, &p, needs);
     p.y = ca_buf(c, ((s->T - 1) * p.ldy + s->R) * sizeof *p.y);
     p.scratch = ca_buf64(c, sl_linear_scratch(s->K));
     return p;
@@ -202,7 +205,7 @@ static double bound(const product *p, ca *c, double size)
 static void check_values(ca *c, const void *arg)
 {
     const shape *s = arg;
-    product p = make(c, s);
+    product p = make(c, s, sl_linear_needs(c->k, s->act, s->format, s->T));
     run(&p);
     ca_gaps(c, "y", p.y, s->T, s->R, p.ldy, sizeof *p.y);
     for (size_t t = 0; t < s->T; t++)
@@ -217,7 +220,7 @@ static void check_values(ca *c, const void *arg)
 static void check_ends(ca *c, const void *arg)
 {
     const shape *s = arg;
-    product p = make(c, s);
+    product p = make(c, s, sl_linear_needs(c->k, s->act, s->format, s->T));
     run(&p);
     for (size_t t = 0; t < s->T; t++)
         for (size_t r = 0; r < s->R; r++) {
@@ -232,7 +235,7 @@ static void check_ends(ca *c, const void *arg)
 static void same_part(ca *c, const product *p, const sl_kernels *k, const char *what, size_t r0, size_t r1, size_t t0,
                       size_t t1)
 {
-    enum { PART_MAX = 64 * 20 };
+    enum { PART_MAX = 67 * TOKENS_MAX };
     static float part[PART_MAX];
     const size_t ld = r1 - r0;
     memset(part, CA_CANARY, sizeof part);
@@ -247,7 +250,7 @@ static void same_blocks(ca *c, const product *p, size_t block)
     const shape *s = p->s;
     const sl_panel *panel = &p->k.panel[s->format][s->act];
     const size_t r = s->R > 9 ? 7 : 0, rows = SL_MIN(SL_PANEL_ROWS, s->R - r);
-    float y[20 * SL_PANEL_ROWS];
+    float y[TOKENS_MAX * SL_PANEL_ROWS];
     memset(y, CA_CANARY, sizeof y);
     for (size_t k0 = 0; k0 < s->K; k0 += block) {
         const size_t k1 = SL_MIN(s->K, k0 + block);
@@ -261,12 +264,13 @@ static void same_blocks(ca *c, const product *p, size_t block)
 static void check_bits(ca *c, const void *arg)
 {
     const shape *s = arg;
-    product p = make(c, s);
+    const sl_panel *panel = &c->k->panel[s->format][s->act];
+    product p = make(c, s, panel->needs | panel->narrow_needs);
     run(&p);
     sl_kernels wide = p.k;
     wide.panel[s->format][s->act].narrow_max = 0;
 
-    for (size_t n = 1; n <= s->T; n++) {
+    for (size_t n = 1; n <= s->T; n += n < 20 ? 1 : 11) {
         const size_t t0 = (s->T - n) / 2;
         same_part(c, &p, &p.k, "fewer tokens", 0, s->R, t0, t0 + n);
         same_part(c, &p, &wide, "fewer tokens, panels", 0, s->R, t0, t0 + n);
@@ -274,7 +278,7 @@ static void check_bits(ca *c, const void *arg)
         same_part(c, &p, &p.k, "fewer rows", r0, r1, 0, n);
         same_part(c, &p, &wide, "fewer rows, panels", r0, r1, s->T - n, s->T);
     }
-    if (p.k.panel[s->format][s->act].k_block)
+    if (panel->k_block)
         for (size_t block = 32; block <= s->K; block *= 3)
             same_blocks(c, &p, block);
 }
@@ -284,7 +288,7 @@ static void check_bits(ca *c, const void *arg)
 static void bench(ca *c, const void *arg)
 {
     const shape *s = arg;
-    product p = make(c, s);
+    product p = make(c, s, sl_linear_needs(c->k, s->act, s->format, s->T));
     run(&p);
     const double n = (double)s->R * (double)s->K * (double)s->T;
     ca_time(c, run, &p, s->T == 1 ? (double)s->R * (double)p.w.row_bytes : 0, 2 * n);
@@ -314,21 +318,22 @@ static void check_format(ca *c, shape s)
         s.K = *w * (block == 1 ? 1 : *w > 67 ? 1 : SL_GROUP), s.R = 1 + *w % 19;
         if (s.K % block != 0)
             continue;
-        static const size_t tokens[] = { 1, 2, 3, 4, 7, 13 };
+        static const size_t tokens[] = { 1, 2, 3, 4, 7, 27 };
         s.T = tokens[*w % SL_COUNT(tokens)];
         ca_case(c, check_values, &s, "linear %s values R=%zu K=%zu T=%zu", name, s.R, s.K, s.T);
     }
-    static const size_t large[][3] = { { 67, 1056, 6 }, { 80, 1536, 14 }, { 13, 2848, 3 },
-                                       { 9, 2853, 5 },  { 72, 3072, 25 }, { 1, 8192, 1 } };
+    static const size_t large[][3] = { { 67, 1056, 6 }, { 80, 1536, 37 }, { 13, 2848, 3 },
+                                       { 9, 2853, 29 }, { 72, 3072, 50 }, { 1, 8192, 1 } };
     for (size_t i = 0; i < SL_COUNT(large); i++) {
         s.R = large[i][0], s.K = large[i][1], s.T = large[i][2];
         if (s.K % block == 0)
             ca_case(c, check_values, &s, "linear %s values R=%zu K=%zu T=%zu", name, s.R, s.K, s.T);
     }
 
-    static const size_t bits[][2] = { { 29, 96 }, { 17, 576 }, { 3, 1024 }, { 61, 1056 }, { 11, 3072 }, { 12, 1035 } };
+    static const size_t bits[][3] = { { 29, 96, 20 },           { 17, 576, 20 },  { 3, 1024, 20 },
+                                      { 67, 1056, TOKENS_MAX }, { 11, 3072, 20 }, { 12, 1035, 20 } };
     for (size_t i = 0; i < SL_COUNT(bits); i++) {
-        s.R = bits[i][0], s.K = bits[i][1], s.T = 20;
+        s.R = bits[i][0], s.K = bits[i][1], s.T = bits[i][2];
         if (s.K % block == 0)
             ca_case(c, check_bits, &s, "linear %s bits R=%zu K=%zu", name, s.R, s.K);
     }

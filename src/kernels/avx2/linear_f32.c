@@ -14,8 +14,7 @@
 
 #define CHUNK      512 /* columns: 16 KiB of panel, 24 KiB of activations */
 #define TOKENS     12
-#define NARROW_MAX 3
-#define UNROLL     _Pragma("GCC unroll 8")
+#define NARROW_MAX 24 /* beyond, activations leave L2 */
 
 /* ((l0 + l4) + (l1 + l5)) + ((l2 + l6) + (l3 + l7)) of 4 rows. */
 SL_ALWAYS_INLINE __m128 reduce4(const __m256 a[4])
@@ -151,9 +150,10 @@ SL_ALWAYS_INLINE void decode(void *dst, const sl_tensor *w, size_t r0, size_t r1
             _mm256_storeu_ps(out, load_stored_tail(row[i] + whole * stored_bytes(type), k1 - whole, type));
 }
 
-/* n tokens x n_rows stored rows, all columns; n and n_rows are constants. */
+/* n tokens x n_rows stored rows, all columns, to acc[token][row]; n and n_rows are constants.
+ * `fetch` asks for the next n_rows rows on the way. */
 SL_ALWAYS_INLINE void narrow_tile(__m256 *acc, const uint8_t *const *row, size_t row_bytes, const sl_act *x, size_t t,
-                                  size_t n, size_t n_rows, stored type)
+                                  bool fetch, size_t n, size_t n_rows, stored type)
 {
     const float *a = x->f32 + t * x->ldf;
     const size_t size = stored_bytes(type), whole = x->K / 8 * 8;
@@ -169,8 +169,8 @@ SL_ALWAYS_INLINE void narrow_tile(__m256 *acc, const uint8_t *const *row, size_t
             for (size_t j = 0; j < n; j++)
                 acc[j * n_rows + i] = _mm256_fmadd_ps(b, _mm256_loadu_ps(a + j * x->ldf + k), acc[j * n_rows + i]);
         }
-        for (size_t i = 0; i < n_rows * 8 * size; i += 64)
-            _mm_prefetch((const char *)ahead + k * n_rows * size + i, _MM_HINT_T0);
+        if (fetch)
+            fetch_bytes(ahead + k * n_rows * size, n_rows * 8 * size);
     }
     if (x->K > whole)
         for (size_t i = 0; i < n_rows; i++) {
@@ -182,6 +182,31 @@ SL_ALWAYS_INLINE void narrow_tile(__m256 *acc, const uint8_t *const *row, size_t
         }
 }
 
+SL_ALWAYS_INLINE void narrow_one(float *y, const uint8_t *const *row, size_t rows, size_t row_bytes, const sl_act *x,
+                                 size_t t, stored type)
+{
+    __m256 acc[SL_PANEL_ROWS];
+    narrow_tile(acc, row, row_bytes, x, t, true, 1, 8, type);
+    store_rows(y, reduce8(acc), rows);
+}
+
+/* 4 rows stay in L1 or L2 while two or three tokens at a time pass over them. */
+SL_ALWAYS_INLINE void narrow_some(float *y, size_t ldy, const uint8_t *const *row, size_t rows, size_t row_bytes,
+                                  const sl_act *x, size_t t0, size_t t1, stored type)
+{
+    const __m128i mask = lanes4(rows);
+    for (size_t t = t0, n; t < t1; t += n) {
+        __m256 acc[3 * 4];
+        n = t1 - t == 2 || t1 - t == 4 ? 2 : 3;
+        if (n == 2)
+            narrow_tile(acc, row, row_bytes, x, t, t == t0, 2, 4, type);
+        else
+            narrow_tile(acc, row, row_bytes, x, t, t == t0, 3, 4, type);
+        for (size_t j = 0; j < n; j++)
+            _mm_maskstore_ps(y + (t - t0 + j) * ldy, mask, reduce4(acc + 4 * j));
+    }
+}
+
 SL_ALWAYS_INLINE void narrow(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const sl_act *x, size_t t0,
                              size_t t1, stored type)
 {
@@ -189,22 +214,13 @@ SL_ALWAYS_INLINE void narrow(float *y, size_t ldy, const sl_tensor *w, size_t r0
         const size_t rows = SL_MIN(SL_PANEL_ROWS, r1 - r);
         const uint8_t *row[SL_PANEL_ROWS];
         row_pointers(row, w, r, r1);
-        __m256 acc[3 * SL_PANEL_ROWS];
-        const size_t n = t1 - t0;
-        if (n == 1) {
-            narrow_tile(acc, row, w->row_bytes, x, t0, 1, 8, type);
-            store_rows(y, reduce8(acc), rows);
+        if (t1 - t0 == 1) {
+            narrow_one(y, row, rows, w->row_bytes, x, t0, type);
             continue;
         }
-        for (size_t half = 0; half < SL_PANEL_ROWS; half += 4) {
-            if (n == 2)
-                narrow_tile(acc, row + half, w->row_bytes, x, t0, 2, 4, type);
-            else
-                narrow_tile(acc, row + half, w->row_bytes, x, t0, 3, 4, type);
-            const __m128i mask = lanes4(rows > half ? rows - half : 0);
-            for (size_t j = 0; j < n; j++)
-                _mm_maskstore_ps(y + j * ldy + half, mask, reduce4(acc + 4 * j));
-        }
+        narrow_some(y, ldy, row, SL_MIN(rows, 4), w->row_bytes, x, t0, t1, type);
+        if (rows > 4)
+            narrow_some(y + 4, ldy, row + 4, rows - 4, w->row_bytes, x, t0, t1, type);
     }
 }
 

@@ -55,6 +55,13 @@ SL_ALWAYS_INLINE __m256 halves(const uint8_t *const row[SL_PANEL_ROWS], size_t a
     return _mm256_cvtph_ps(h);
 }
 
+/* Unroll loops of constant length, so that their arrays are registers. */
+#define UNROLL _Pragma("GCC unroll 16")
+
+/* Take sums in the order as written: left alone, compilers reorder integer sums of unrolled
+ * loops into trees, whose many partial sums go through the stack. */
+#define IN_ORDER(v) __asm__("" : "+x"(v))
+
 /* 4 bytes in every element. */
 SL_ALWAYS_INLINE __m256i broadcast4(const void *p)
 {
@@ -68,6 +75,13 @@ SL_ALWAYS_INLINE __m256i load_i(const void *p)
 SL_ALWAYS_INLINE void store_i(void *p, __m256i v)
 {
     _mm256_storeu_si256((__m256i *)p, v);
+}
+
+/* Ask for the n bytes at p; n is a constant. */
+SL_ALWAYS_INLINE void fetch_bytes(const uint8_t *p, size_t n)
+{
+    for (size_t i = 0; i < n; i += 64)
+        sl_cpu_prefetch(p + i);
 }
 
 /* The first `rows` of 8 neighbouring results; the others are neither read nor written. */

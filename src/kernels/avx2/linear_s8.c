@@ -17,11 +17,9 @@ typedef struct q8_0_group {
     float d[8];
 } q8_0_group;
 
-#define TILE        4 /* tokens that share the loads of one panel */
-#define NARROW_MAX  4
-#define BLOCK       1024 /* columns: a panel of 17 KiB stays in L1 beside its activations */
-#define SL_UNROLL_T _Pragma("GCC unroll 4")
-#define SL_UNROLL_I _Pragma("GCC unroll 16")
+#define TILE       4    /* tokens that share the loads of one panel */
+#define NARROW_MAX 24   /* beyond, widening once pays */
+#define BLOCK      1024 /* columns: a panel of 17 KiB stays in L1 beside its activations */
 
 SL_ALWAYS_INLINE __m256 add_scaled(__m256 acc, __m256i sum, __m256 d, float dx)
 {
@@ -49,7 +47,7 @@ static void decode_q8_0(void *dst, const sl_tensor *w, size_t r0, size_t r1, siz
         const size_t at = g * sizeof(sl_block_q8_0);
         __m256i v[8];
         transpose_group(v, row, at + offsetof(sl_block_q8_0, q));
-        SL_UNROLL_I
+        UNROLL
         for (size_t i = 0; i < 8; i++) {
             const __m256i pairs = _mm256_shuffle_epi8(v[i], order);
             store_i(out->q[2 * i], _mm256_srai_epi16(_mm256_slli_epi16(pairs, 8), 8));
@@ -63,28 +61,29 @@ SL_ALWAYS_INLINE void micro_tile(float *y, size_t ldy, const q8_0_group *panel, 
                                  const sl_act *x, size_t t, bool first, size_t n)
 {
     __m256 acc[TILE];
-    SL_UNROLL_T
+    UNROLL
     for (size_t i = 0; i < n; i++)
         acc[i] = first ? _mm256_setzero_ps() : load_rows(y + i * ldy, rows);
     for (size_t g = k0 / SL_GROUP; g < k1 / SL_GROUP; g++, panel++) {
         const int16_t *q = x->q16 + (t * x->G + g) * SL_GROUP;
         const float *d = x->d + t * x->G + g;
         __m256i s[TILE];
-        SL_UNROLL_I
+        UNROLL
         for (size_t i = 0; i < 16; i++) {
             const __m256i w = load_i(panel->q[i]);
-            SL_UNROLL_T
+            UNROLL
             for (size_t j = 0; j < n; j++) {
                 const __m256i p = _mm256_madd_epi16(w, broadcast4(q + j * x->G * SL_GROUP + 2 * i));
                 s[j] = i ? _mm256_add_epi32(s[j], p) : p;
+                IN_ORDER(s[j]);
             }
         }
         const __m256 scale = _mm256_loadu_ps(panel->d);
-        SL_UNROLL_T
+        UNROLL
         for (size_t j = 0; j < n; j++)
             acc[j] = add_scaled(acc[j], s[j], scale, d[j * x->G]);
     }
-    SL_UNROLL_T
+    UNROLL
     for (size_t i = 0; i < n; i++)
         store_rows(y + i * ldy, acc[i], rows);
 }
@@ -112,40 +111,41 @@ static void micro_q8_0(float *y, size_t ldy, const void *panel, size_t rows, siz
 
 /* ---- narrow -------------------------------------------------------------------- */
 
+/* n tokens x 8 rows; `fetch` asks for the next 8 rows on the way. */
 SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const sl_act *x,
-                                  size_t t, size_t n)
+                                  size_t t, bool fetch, size_t n)
 {
     const uint8_t *row[SL_PANEL_ROWS];
     row_pointers(row, w, r0, r1);
     const uint8_t *ahead = row[0] + SL_PANEL_ROWS * w->row_bytes;
     __m256 acc[TILE];
-    SL_UNROLL_T
+    UNROLL
     for (size_t i = 0; i < n; i++)
         acc[i] = _mm256_setzero_ps();
-    for (size_t g = 0; g < x->G; g++) {
-        const size_t at = g * sizeof(sl_block_q8_0);
+    for (size_t g = 0, at = 0; g < x->G; g++, at += sizeof(sl_block_q8_0)) {
         __m256i v[8], s[TILE];
         transpose_group(v, row, at + offsetof(sl_block_q8_0, q));
-        SL_UNROLL_I
+        UNROLL
         for (size_t i = 0; i < 8; i++) {
             const __m256i abs = _mm256_abs_epi8(v[i]);
-            SL_UNROLL_T
+            UNROLL
             for (size_t j = 0; j < n; j++) {
                 const __m256i a = broadcast4(x->q8 + ((t + j) * x->G + g) * SL_GROUP + 4 * i);
                 const __m256i p = _mm256_maddubs_epi16(abs, _mm256_sign_epi8(a, v[i]));
                 const __m256i sum = _mm256_madd_epi16(p, _mm256_set1_epi16(1));
                 s[j] = i ? _mm256_add_epi32(s[j], sum) : sum;
+                IN_ORDER(s[j]);
             }
         }
         const __m256 scale = halves(row, at + offsetof(sl_block_q8_0, d));
-        SL_UNROLL_T
+        UNROLL
         for (size_t j = 0; j < n; j++)
             acc[j] = add_scaled(acc[j], s[j], scale, x->d[(t + j) * x->G + g]);
-        for (size_t i = 0; i < SL_PANEL_ROWS * sizeof(sl_block_q8_0); i += 64)
-            _mm_prefetch((const char *)ahead + g * SL_PANEL_ROWS * sizeof(sl_block_q8_0) + i, _MM_HINT_T0);
+        if (fetch)
+            fetch_bytes(ahead + SL_PANEL_ROWS * at, SL_PANEL_ROWS * sizeof(sl_block_q8_0));
     }
     const size_t rows = SL_MIN(SL_PANEL_ROWS, r1 - r0);
-    SL_UNROLL_T
+    UNROLL
     for (size_t i = 0; i < n; i++)
         store_rows(y + i * ldy, acc[i], rows);
 }
@@ -153,22 +153,25 @@ SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size
 static void narrow_q8_0(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const sl_act *x, size_t t0,
                         size_t t1)
 {
-    for (size_t r = r0; r < r1; r += SL_PANEL_ROWS, y += SL_PANEL_ROWS) {
-        switch (t1 - t0) {
-        case 1:
-            narrow_tile(y, ldy, w, r, r1, x, t0, 1);
-            break;
-        case 2:
-            narrow_tile(y, ldy, w, r, r1, x, t0, 2);
-            break;
-        case 3:
-            narrow_tile(y, ldy, w, r, r1, x, t0, 3);
-            break;
-        default:
-            narrow_tile(y, ldy, w, r, r1, x, t0, 4);
-            break;
+    for (size_t r = r0; r < r1; r += SL_PANEL_ROWS)
+        for (size_t t = t0; t < t1; t += TILE) {
+            float *out = y + (t - t0) * ldy + (r - r0);
+            const bool fetch = t == t0;
+            switch (t1 - t) {
+            case 1:
+                narrow_tile(out, ldy, w, r, r1, x, t, fetch, 1);
+                break;
+            case 2:
+                narrow_tile(out, ldy, w, r, r1, x, t, fetch, 2);
+                break;
+            case 3:
+                narrow_tile(out, ldy, w, r, r1, x, t, fetch, 3);
+                break;
+            default:
+                narrow_tile(out, ldy, w, r, r1, x, t, fetch, 4);
+                break;
+            }
         }
-    }
 }
 
 void sl_linear_init_avx2_s8(sl_kernels *k)

@@ -22,11 +22,9 @@ typedef struct q4_1_group {
     float d[8], m[8];
 } q4_1_group;
 
-#define TILE        4 /* tokens that share the loads of one panel */
-#define NARROW_MAX  4
-#define BLOCK       1024 /* columns: a panel of 10 KiB stays in L1 beside its activations */
-#define SL_UNROLL_T _Pragma("GCC unroll 4")
-#define SL_UNROLL_I _Pragma("GCC unroll 8")
+#define TILE       4    /* tokens that share the loads of one panel */
+#define NARROW_MAX 8    /* beyond, storing the nibbles once pays */
+#define BLOCK      1024 /* columns: a panel of 10 KiB stays in L1 beside its activations */
 
 /* Where the tokens of a tile and one group lie in sl_act. */
 typedef struct act_at {
@@ -46,16 +44,17 @@ SL_ALWAYS_INLINE act_at act_group(const sl_act *x, size_t t, size_t g)
 SL_ALWAYS_INLINE void add_group(__m256 *acc, const __m256i *q, __m256 d, __m256 m, act_at x, size_t n, bool mins)
 {
     __m256i s[TILE];
-    SL_UNROLL_I
+    UNROLL
     for (size_t i = 0; i < 8; i++) {
         const __m256i w = q[i];
-        SL_UNROLL_T
+        UNROLL
         for (size_t t = 0; t < n; t++) {
             const __m256i p = _mm256_maddubs_epi16(w, broadcast4(x.q + t * x.ldq + 4 * i));
             s[t] = i ? _mm256_add_epi16(s[t], p) : p;
+            IN_ORDER(s[t]);
         }
     }
-    SL_UNROLL_T
+    UNROLL
     for (size_t t = 0; t < n; t++) {
         __m256i sum = _mm256_madd_epi16(s[t], _mm256_set1_epi16(1));
         if (!mins)
@@ -73,7 +72,7 @@ SL_ALWAYS_INLINE void nibbles(__m256i q[8], const uint8_t *const row[SL_PANEL_RO
     const __m256i low = _mm256_set1_epi8(15);
     __m256i v[4];
     transpose_dwords(v, row, at);
-    SL_UNROLL_T
+    UNROLL
     for (size_t i = 0; i < 4; i++) {
         q[i] = _mm256_and_si256(v[i], low);
         q[i + 4] = _mm256_and_si256(_mm256_srli_epi16(v[i], 4), low);
@@ -91,7 +90,7 @@ static void decode_q4_0(void *dst, const sl_tensor *w, size_t r0, size_t r1, siz
         const size_t at = g * sizeof(sl_block_q4_0);
         __m256i q[8];
         nibbles(q, row, at + offsetof(sl_block_q4_0, q));
-        SL_UNROLL_I
+        UNROLL
         for (size_t i = 0; i < 8; i++)
             store_i(out->q[i], q[i]);
         _mm256_storeu_ps(out->d, halves(row, at + offsetof(sl_block_q4_0, d)));
@@ -107,7 +106,7 @@ static void decode_q4_1(void *dst, const sl_tensor *w, size_t r0, size_t r1, siz
         const size_t at = g * sizeof(sl_block_q4_1);
         __m256i q[8];
         nibbles(q, row, at + offsetof(sl_block_q4_1, q));
-        SL_UNROLL_I
+        UNROLL
         for (size_t i = 0; i < 8; i++)
             store_i(out->q[i], q[i]);
         _mm256_storeu_ps(out->d, halves(row, at + offsetof(sl_block_q4_1, d)));
@@ -119,7 +118,7 @@ SL_ALWAYS_INLINE void micro_tile(float *y, size_t ldy, const uint8_t *panel, siz
                                  const sl_act *x, size_t t, bool first, size_t n, bool mins)
 {
     __m256 acc[TILE];
-    SL_UNROLL_T
+    UNROLL
     for (size_t i = 0; i < n; i++)
         acc[i] = first ? _mm256_setzero_ps() : load_rows(y + i * ldy, rows);
     for (size_t g = k0 / SL_GROUP; g < k1 / SL_GROUP; g++) {
@@ -129,7 +128,7 @@ SL_ALWAYS_INLINE void micro_tile(float *y, size_t ldy, const uint8_t *panel, siz
                   act_group(x, t, g), n, mins);
         panel += mins ? sizeof(q4_1_group) : sizeof(q4_0_group);
     }
-    SL_UNROLL_T
+    UNROLL
     for (size_t i = 0; i < n; i++)
         store_rows(y + i * ldy, acc[i], rows);
 }
@@ -169,8 +168,9 @@ static void micro_q4_1(float *y, size_t ldy, const void *panel, size_t rows, siz
 
 /* ---- narrow -------------------------------------------------------------------- */
 
+/* n tokens x 8 rows; `fetch` asks for the next 8 rows on the way. */
 SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const sl_act *x,
-                                  size_t t, size_t n, bool mins)
+                                  size_t t, bool fetch, size_t n, bool mins)
 {
     const size_t block = mins ? sizeof(sl_block_q4_1) : sizeof(sl_block_q4_0);
     const size_t at_q = mins ? offsetof(sl_block_q4_1, q) : offsetof(sl_block_q4_0, q);
@@ -178,7 +178,7 @@ SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size
     row_pointers(row, w, r0, r1);
     const uint8_t *ahead = row[0] + SL_PANEL_ROWS * w->row_bytes;
     __m256 acc[TILE];
-    SL_UNROLL_T
+    UNROLL
     for (size_t i = 0; i < n; i++)
         acc[i] = _mm256_setzero_ps();
     for (size_t g = 0, at = 0; g < x->G; g++, at += block) {
@@ -186,11 +186,11 @@ SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size
         nibbles(q, row, at + at_q);
         const __m256 d = halves(row, at), m = mins ? halves(row, at + 2) : _mm256_setzero_ps();
         add_group(acc, q, d, m, act_group(x, t, g), n, mins);
-        for (size_t i = 0; i < SL_PANEL_ROWS * block; i += 64)
-            _mm_prefetch((const char *)ahead + g * SL_PANEL_ROWS * block + i, _MM_HINT_T0);
+        if (fetch)
+            fetch_bytes(ahead + SL_PANEL_ROWS * at, SL_PANEL_ROWS * block);
     }
     const size_t rows = SL_MIN(SL_PANEL_ROWS, r1 - r0);
-    SL_UNROLL_T
+    UNROLL
     for (size_t i = 0; i < n; i++)
         store_rows(y + i * ldy, acc[i], rows);
 }
@@ -198,22 +198,25 @@ SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size
 SL_ALWAYS_INLINE void narrow(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const sl_act *x, size_t t0,
                              size_t t1, bool mins)
 {
-    for (size_t r = r0; r < r1; r += SL_PANEL_ROWS, y += SL_PANEL_ROWS) {
-        switch (t1 - t0) {
-        case 1:
-            narrow_tile(y, ldy, w, r, r1, x, t0, 1, mins);
-            break;
-        case 2:
-            narrow_tile(y, ldy, w, r, r1, x, t0, 2, mins);
-            break;
-        case 3:
-            narrow_tile(y, ldy, w, r, r1, x, t0, 3, mins);
-            break;
-        default:
-            narrow_tile(y, ldy, w, r, r1, x, t0, 4, mins);
-            break;
+    for (size_t r = r0; r < r1; r += SL_PANEL_ROWS)
+        for (size_t t = t0; t < t1; t += TILE) {
+            float *out = y + (t - t0) * ldy + (r - r0);
+            const bool fetch = t == t0;
+            switch (t1 - t) {
+            case 1:
+                narrow_tile(out, ldy, w, r, r1, x, t, fetch, 1, mins);
+                break;
+            case 2:
+                narrow_tile(out, ldy, w, r, r1, x, t, fetch, 2, mins);
+                break;
+            case 3:
+                narrow_tile(out, ldy, w, r, r1, x, t, fetch, 3, mins);
+                break;
+            default:
+                narrow_tile(out, ldy, w, r, r1, x, t, fetch, 4, mins);
+                break;
+            }
         }
-    }
 }
 
 static void narrow_q4_0(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const sl_act *x, size_t t0,
