@@ -209,7 +209,8 @@ static void bench(ca *c)
 {
     static const struct {
         size_t R, n_pages; /* a chunk in prefill; few heads over a context in L2, and in memory */
-    } runs[] = { { 48, 4 }, { 1, 16 }, { 2, 16 }, { 3, 16 }, { 4, 16 }, { 1, 8192 }, { 2, 8192 }, { 4, 8192 } };
+    } runs[] = { { 48, 4 },  { 1, 16 },   { 2, 16 },   { 3, 16 },   { 4, 16 },  { 8, 16 },
+                 { 12, 16 }, { 1, 8192 }, { 2, 8192 }, { 4, 8192 }, { 8, 8192 } };
     for (size_t type = 0; type < SL_KV_COUNT; type++)
         for (size_t C = 64; C <= 128; C += 64)
             for (size_t i = 0; i < sizeof runs / sizeof *runs; i++)

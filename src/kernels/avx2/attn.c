@@ -7,13 +7,15 @@
  * same bits.
  *
  * Few rows (one token's query heads) are bound by memory and read the page directly. From
- * PACK_ROWS rows on, a tile of 16 x is converted to f32 once and used by all blocks of 6 rows:
- * 12 accumulators, 2 vectors of b and 1 broadcast fill the 16 registers. */
+ * PACK_ROWS rows on, a tile of 16 x is converted to f32 once and used by all blocks of up to 6
+ * rows: 12 accumulators, 2 vectors of b and 1 broadcast fill the 16 registers. Either way the
+ * first tile, which passes over all rows of b, also fetches what the next tiles will read:
+ * so the page comes from memory in the order in which it lies there. */
 #include "kernels/avx2/avx2_in.h"
 
 #include "base/num.h"
 
-enum { ROW_BLOCK = 6, PACK_ROWS = ROW_BLOCK + 1, PACK_K = 128, PACK_X = 16 };
+enum { ROW_BLOCK = 6, PACK_ROWS = 13, PACK_K = 128, PACK_X = 16 };
 
 /* How b lies in memory: rows of x, one per k; PAIR: one per two k, these two side by side. */
 typedef enum b_kind { B_F32, B_F16, B_BF16, B_BF16_PAIR } b_kind;
@@ -21,6 +23,7 @@ typedef enum b_kind { B_F32, B_F16, B_BF16, B_BF16_PAIR } b_kind;
 typedef struct b_view {
     const uint8_t *data; /* b[0][0] */
     size_t ld;           /* distance of rows, in x */
+    size_t row_bytes;    /* of a row, what will be read; 0: it is in L1 already */
 } b_view;
 
 SL_ALWAYS_INLINE size_t x_bytes(b_kind kind)
@@ -55,6 +58,14 @@ SL_ALWAYS_INLINE __m256 load8(b_kind kind, const b_view *b, size_t k, bool odd, 
     return kind == B_F16 ? _mm256_cvtph_ps(h) : _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(h), 16));
 }
 
+/* Fetch the cache lines of row k that lie past the first tile. */
+SL_ALWAYS_INLINE void fetch_row(b_kind kind, const b_view *b, size_t k)
+{
+    const uint8_t *row = b->data + (kind == B_BF16_PAIR ? k / 2 : k) * b->ld * x_bytes(kind);
+    for (size_t i = 64; i < b->row_bytes; i += 64)
+        _mm_prefetch((const char *)row + i, _MM_HINT_T0);
+}
+
 /* The rows of a and out; zero: out is not read. */
 typedef struct job {
     float *out;
@@ -68,6 +79,8 @@ typedef struct job {
 SL_ALWAYS_INLINE void tile_step(b_kind kind, size_t rows, size_t vecs, __m256 acc[ROW_BLOCK][4], const job *j,
                                 const b_view *b, size_t k, bool odd, size_t x, const tail_mask *m)
 {
+    if (x == 0 && !(kind == B_BF16_PAIR && odd))
+        fetch_row(kind, b, k);
     __m256 w[4];
     for (size_t v = 0; v < vecs; v++)
         w[v] = load8(kind, b, k, odd, x + 8 * v, m);
@@ -105,13 +118,18 @@ SL_ALWAYS_INLINE void tile(b_kind kind, size_t rows, size_t vecs, const job *j, 
         }
 }
 
-/* out[0..rows)[0..width). Few rows take more columns, to have enough chains under way. */
+/* out[0..rows)[0..width). Up to 4 rows go two by two over 32 x, a whole cache line of halves. */
 SL_ALWAYS_INLINE void strip(b_kind kind, size_t rows, const job *j, const b_view *b, size_t width)
 {
     size_t x = 0;
-    if (rows <= 3)
-        for (; x + 32 <= width; x += 32)
-            tile(kind, rows, 4, j, b, x, NULL);
+    job second = *j;
+    second.a += 2 * j->lda;
+    second.out += 2 * j->ldo;
+    for (; rows <= 4 && x + 32 <= width; x += 32) {
+        tile(kind, rows < 2 ? rows : 2, 4, j, b, x, NULL);
+        if (rows > 2)
+            tile(kind, rows - 2, 4, &second, b, x, NULL);
+    }
     for (; x + 16 <= width; x += 16)
         tile(kind, rows, 2, j, b, x, NULL);
     if (x + 8 <= width) {
@@ -182,18 +200,22 @@ SL_ALWAYS_INLINE void block_ragged(block_fn *fn, size_t rows, const job *j, cons
     }
 }
 
-/* buf[k - k0][0..16) = b[k][x .. x + width), zeros beyond; width <= 16 */
+/* buf[k - k0][0..16) = b[k][x .. x+16), lanes outside the masks zero. NULL, NULL: all lanes. */
 SL_ALWAYS_INLINE void pack(b_kind kind, float buf[][PACK_X], const b_view *b, size_t k0, size_t k1, size_t x,
-                           size_t width)
+                           const tail_mask *lo, const tail_mask *hi)
 {
-    const tail_mask lo = tail_of(SL_MIN(width, (size_t)8)), hi = tail_of(width > 8 ? width - 8 : 0);
     for (size_t k = k0; k < k1; k++) {
-        const bool whole = width == PACK_X;
-        const __m256 u = load8(kind, b, k, k & 1, x, whole ? NULL : &lo);
-        const __m256 v = load8(kind, b, k, k & 1, x + 8, whole ? NULL : &hi);
-        _mm256_store_ps(buf[k - k0], u);
-        _mm256_store_ps(buf[k - k0] + 8, v);
+        if (x == 0)
+            fetch_row(kind, b, k);
+        _mm256_store_ps(buf[k - k0], load8(kind, b, k, k & 1, x, lo));
+        _mm256_store_ps(buf[k - k0] + 8, load8(kind, b, k, k & 1, x + 8, hi));
     }
+}
+
+/* Of R rows that are left, the next block: all about the same size, since small ones are slow. */
+static inline size_t next_block(size_t R)
+{
+    return sl_div_up(R, sl_div_up(R, ROW_BLOCK));
 }
 
 SL_ALWAYS_INLINE void many_rows(b_kind kind, const job *j, size_t R, const uint32_t *n, const b_view *b, size_t width)
@@ -201,14 +223,18 @@ SL_ALWAYS_INLINE void many_rows(b_kind kind, const job *j, size_t R, const uint3
     _Alignas(64) float buf[PACK_K][PACK_X];
     for (size_t x = 0; x < width; x += PACK_X) {
         const size_t w = SL_MIN(width - x, (size_t)PACK_X);
+        const tail_mask lo = tail_of(SL_MIN(w, (size_t)8)), hi = tail_of(w > 8 ? w - 8 : 0);
         for (size_t k0 = j->k0; k0 < j->k1; k0 += PACK_K) {
             const size_t k1 = SL_MIN(k0 + PACK_K, j->k1);
-            pack(kind, buf, b, k0, k1, x, w);
+            if (w == PACK_X)
+                pack(kind, buf, b, k0, k1, x, NULL, NULL);
+            else
+                pack(kind, buf, b, k0, k1, x, &lo, &hi);
             /* b[k] is buf[k - k0]: count k from k0 on */
-            const b_view packed = { (const uint8_t *)buf, PACK_X };
-            for (size_t r = 0; r < R; r += ROW_BLOCK) {
+            const b_view packed = { (const uint8_t *)buf, PACK_X, 0 };
+            for (size_t r = 0, rows; r < R; r += rows) {
                 uint32_t left[ROW_BLOCK];
-                const size_t rows = SL_MIN(R - r, (size_t)ROW_BLOCK);
+                rows = next_block(R - r);
                 for (size_t i = 0; n && i < rows; i++)
                     left[i] = n[r + i] > k0 ? n[r + i] - (uint32_t)k0 : 0;
                 const job part = { .out = j->out + r * j->ldo + x,
@@ -223,21 +249,33 @@ SL_ALWAYS_INLINE void many_rows(b_kind kind, const job *j, size_t R, const uint3
     }
 }
 
+SL_ALWAYS_INLINE void few_rows(block_fn *fn, const job *j, size_t R, const uint32_t *n, const b_view *b, size_t width)
+{
+    for (size_t r = 0, rows; r < R; r += rows) {
+        rows = next_block(R - r);
+        job part = *j;
+        part.out += r * j->ldo;
+        part.a += r * j->lda;
+        block_ragged(fn, rows, &part, n ? n + r : NULL, b, width);
+    }
+}
+
 SL_ALWAYS_INLINE void all_rows(b_kind kind, block_fn *fn, const job *j, size_t R, const uint32_t *n, const b_view *b,
                                size_t width)
 {
     if (R >= PACK_ROWS)
         many_rows(kind, j, R, n, b, width);
     else
-        block_ragged(fn, R, j, n, b, width);
+        few_rows(fn, j, R, n, b, width);
 }
 
 SL_ALWAYS_INLINE void scores(b_kind kind, block_fn *fn, float *s, size_t lds, const float *q, size_t ldq, size_t R,
                              const sl_kv_head *k, size_t at, size_t n)
 {
-    const b_view b = { (const uint8_t *)k->data + at * x_bytes(kind), k->P };
+    const size_t width = sl_round_up(n, PACK_X);
+    const b_view b = { (const uint8_t *)k->data + at * x_bytes(kind), k->P, width * x_bytes(kind) };
     const job j = { .out = s, .ldo = lds, .a = q, .lda = ldq, .k1 = k->C, .zero = true };
-    all_rows(kind, fn, &j, R, NULL, &b, sl_round_up(n, PACK_X));
+    all_rows(kind, fn, &j, R, NULL, &b, width);
 }
 
 SL_ALWAYS_INLINE void mix(b_kind kind, block_fn *fn, float *acc, const float *p, size_t ldp, const uint32_t *n,
@@ -246,7 +284,7 @@ SL_ALWAYS_INLINE void mix(b_kind kind, block_fn *fn, float *acc, const float *p,
     size_t longest = 0;
     for (size_t r = 0; r < R; r++)
         longest = SL_MAX(longest, (size_t)n[r]);
-    const b_view b = { (const uint8_t *)v->data + at * v->C * x_bytes(kind), v->C };
+    const b_view b = { (const uint8_t *)v->data + at * v->C * x_bytes(kind), v->C, v->C * x_bytes(kind) };
     const job j = { .out = acc, .ldo = v->C, .a = p, .lda = ldp, .k1 = longest };
     all_rows(kind, fn, &j, R, n, &b, v->C);
 }
