@@ -25,7 +25,8 @@ void sl_attn_softmax_avx2(float *s, size_t n, float *max, float *sum)
     __m256 top = _mm256_set1_ps(-INFINITY);
     for (size_t j = 0; j < whole; j += 8)
         top = _mm256_max_ps(_mm256_loadu_ps(s + j), top);
-    top = _mm256_max_ps(load_tail(s + whole, tail), top);
+    if (whole < n)
+        top = _mm256_max_ps(load_tail(s + whole, tail), top);
     const float m = hmax8(top);
     const __m256 shift = _mm256_set1_ps(m);
 
