@@ -1,0 +1,78 @@
+/* args.c - defaults, and the option tables that several commands share. */
+#include "cli/cli.h"
+
+const sl_args sl_args_default = {
+    .temp = 0.8,
+    .top_k = 40,
+    .top_p = 0.95,
+    .min_p = 0.05,
+    .seed = -1,
+    .n_predict = -1,
+    .bench_prompt = "512",
+    .bench_predict = "128",
+    .bench_depth = "0",
+    .bench_seqs = "1",
+    .repeats = 5,
+};
+
+const sl_opt sl_opts_context[] = {
+    { "ctx-size", "c", "N", "positions of the context (default 0: the model's own, at most 8192)", SL_OPT_INT,
+      SL_ARG(ctx_size), 0, 1 << 24, NULL },
+    { 0 },
+};
+
+const sl_opt sl_opts_engine[] = {
+    { "threads", "t", "N", "threads that compute, 1 to 1024 (default: the physical cores that the process may use)",
+      SL_OPT_INT, SL_ARG(threads), 1, 1024, NULL },
+    { "ubatch-size", "ub", "N", "prompt tokens of one step (default 512; 1: token by token)", SL_OPT_INT,
+      SL_ARG(ubatch_size), 1, 1 << 16, NULL },
+    { "act", NULL, "TYPE",
+      "what activations are multiplied as: auto, f32 or int8 (default auto: int8 for weights of 8 "
+      "bits or fewer)",
+      SL_OPT_WORD, SL_ARG(act), 0, 0, "auto|f32|int8" },
+    { "kv-type", NULL, "TYPE", "how keys and values are kept: f16, f32 or bf16 (default f16)", SL_OPT_WORD,
+      SL_ARG(kv_type), 0, 0, "f16|f32|bf16" },
+    { "kv-page", NULL, "N", "positions of a page of keys and values, a multiple of 16 (default 64)", SL_OPT_INT,
+      SL_ARG(kv_page), 16, 1 << 16, NULL },
+    { "mode", NULL, "MODE", "graph (default) plans once and replays; eager plans every step", SL_OPT_WORD, SL_ARG(mode),
+      0, 0, "graph|eager" },
+    { "fusion", NULL, "LIST", "which operations are fused: all (default), none, or some of norm,attn,ffn", SL_OPT_TEXT,
+      SL_ARG(fusion), 0, 0, NULL },
+    { "attn", NULL, "KIND", "flash (default), or plain, which keeps whole rows of scores", SL_OPT_WORD, SL_ARG(attn), 0,
+      0, "flash|plain" },
+    { "attn-window", NULL, "N", "let each position see only the last N (default 0: all)", SL_OPT_INT,
+      SL_ARG(attn_window), 0, SL_OPT_NO_MAX, NULL },
+    { "trace", NULL, "FILE", "write a trace for chrome://tracing or ui.perfetto.dev, and a table of where time went",
+      SL_OPT_TEXT, SL_ARG(trace), 0, 0, NULL },
+    { 0 },
+};
+
+const sl_opt sl_opts_sampling[] = {
+    { "temp|temperature", NULL, "T", "0 to 100 (default 0.8); 0 takes the most likely token", SL_OPT_REAL, SL_ARG(temp),
+      0, 100, NULL },
+    { "top-k", NULL, "K", "choose among the K most likely (default 40; 0: all)", SL_OPT_INT, SL_ARG(top_k), 0,
+      SL_OPT_NO_MAX, NULL },
+    { "top-p", NULL, "P",
+      "choose among the fewest that hold P of the probability, 0 to 1 (default 0.95; 1: all; 0: the "
+      "most likely token)",
+      SL_OPT_REAL, SL_ARG(top_p), 0, 1, NULL },
+    { "min-p", NULL, "P", "leave out what is less likely than P times the best, 0 to 1 (default 0.05; 0: none)",
+      SL_OPT_REAL, SL_ARG(min_p), 0, 1, NULL },
+    { "seed", "s", "N", "the same seed gives the same text (default -1: random)", SL_OPT_INT, SL_ARG(seed), -1,
+      SL_OPT_NO_MAX, NULL },
+    { "logit-bias", NULL, "ID+V|ID-V", "add V to the score of a token, as in 15043-100; may be repeated", SL_OPT_LIST,
+      SL_ARG(bias), 0, 0, NULL },
+    { 0 },
+};
+
+const sl_opt sl_opts_common[] = {
+    { "model", "m", "FILE", "another way to give MODEL", SL_OPT_TEXT, SL_ARG(model_option), 0, 0, NULL },
+    { "help", "h", NULL, "this text", SL_OPT_FLAG, SL_ARG(help), 0, 0, NULL },
+    { 0 },
+};
+
+const sl_opt sl_opts_quiet_json[] = {
+    { "json", NULL, NULL, "one JSON object on stdout", SL_OPT_FLAG, SL_ARG(json), 0, 0, NULL },
+    { "quiet", "q", NULL, "nothing on stderr but errors", SL_OPT_FLAG, SL_ARG(quiet), 0, 0, NULL },
+    { 0 },
+};

@@ -1,0 +1,112 @@
+/* cli.h - what the subcommands of `sluice` share: their values, exit codes, and how they talk.
+ *
+ * Results go to stdout, all else to stderr. A command returns an exit code; SL_EXIT_FAILED and
+ * SL_EXIT_USAGE only after it said why through sl_cli_fail.
+ */
+#ifndef SL_CLI_CLI_H
+#define SL_CLI_CLI_H
+
+#include <jansson.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <stdio.h>
+#include "base/status.h"
+#include "base/str.h"
+#include "cli/options.h"
+#include "tokenizer/tokenizer.h"
+
+typedef enum sl_exit { SL_EXIT_OK = 0, SL_EXIT_FAILED = 1, SL_EXIT_USAGE = 2, SL_EXIT_INTERRUPTED = 130 } sl_exit;
+
+/* The values of all options of all commands, defaults in args.c. */
+typedef struct sl_args {
+    const char *model, *model_option; /* the first argument, or -m FILE */
+    const char *text;                 /* the argument after it */
+    bool help, quiet, json;
+    /* engine */
+    int64_t threads, ctx_size, ubatch_size, kv_page, attn_window;
+    const char *act, *kv_type, *mode, *fusion, *attn, *trace;
+    /* sampling */
+    double temp, top_p, min_p;
+    int64_t top_k, seed; /* seed -1: random */
+    sl_words bias;
+    /* run */
+    int64_t n_predict; /* -1: until the end */
+    const char *prompt, *file, *system;
+    sl_words stop;
+    bool no_template, ignore_eos;
+    /* logits */
+    sl_words tokens;
+    const char *output;
+    /* tokenize, render */
+    bool detokenize, jsonl, ids, no_special, no_parse_special, stream;
+    const char *request, *template, *context;
+    /* info */
+    bool plan, tensors;
+    /* bench */
+    const char *bench_prompt, *bench_predict, *bench_depth, *bench_seqs;
+    int64_t repeats;
+    bool no_warmup, serve_lines;
+} sl_args;
+
+typedef struct sl_command {
+    const char *name, *usage, *summary;
+    const char *text; /* help between usage and options: what it does, examples */
+    const sl_opt_group *groups;
+    bool model_optional;
+    int max_texts; /* arguments after MODEL */
+    sl_exit (*run)(const sl_args *args);
+} sl_command;
+
+extern const sl_command sl_cmd_run, sl_cmd_bench, sl_cmd_perplexity, sl_cmd_logits, sl_cmd_tokenize, sl_cmd_render,
+    sl_cmd_info;
+
+/* Option tables that several commands take. */
+extern const sl_opt sl_opts_context[], sl_opts_engine[], sl_opts_sampling[], sl_opts_common[], sl_opts_quiet_json[];
+#define SL_ARG(field) offsetof(sl_args, field)
+
+extern const sl_args sl_args_default;
+
+/* "sluice: where: text" on stderr; returns SL_EXIT_USAGE for SL_EINVAL, else SL_EXIT_FAILED. */
+sl_exit sl_cli_fail(const sl_err *err);
+sl_exit sl_cli_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+sl_exit sl_cli_failed(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+/* ---- talking (talk.c) ---------------------------------------------------------- */
+
+/* Write to stdout now. False, once and for all, when stdout cannot take it (reader gone, disk
+ * full); sl_cli_stdout_end then says so. */
+bool sl_cli_write(const char *bytes, size_t n);
+bool sl_cli_flush(void);
+/* Flush; SL_EXIT_FAILED with a message when anything could not be written, else `code`. */
+sl_exit sl_cli_stdout_end(sl_exit code);
+
+/* One JSON value and a newline. Takes the reference; NULL (no memory) fails. */
+sl_exit sl_cli_print_json(json_t *value);
+json_t *sl_cli_json_text(const char *text, size_t len); /* what is no UTF-8 becomes U+FFFD */
+
+bool sl_cli_progress_wanted(bool quiet); /* stderr is a terminal */
+/* A line that overwrites itself; `text` NULL clears it. */
+void sl_cli_progress(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+void sl_cli_progress_end(void);
+
+typedef struct sl_size_text {
+    char text[24];
+} sl_size_text;
+sl_size_text sl_cli_bytes(size_t bytes); /* "93.8 MiB" */
+sl_size_text sl_cli_count(size_t n);     /* "134.5 M" */
+double sl_cli_now(void);                 /* monotonic seconds */
+
+/* The whole of a file, or of stdin for "-". SL_EIO, SL_ENOTFOUND, SL_ENOMEM. */
+sl_status sl_cli_read_file(const char *path, sl_str *out, sl_err *err);
+
+/* Ids by comma or white space, brackets allowed around them; appended. SL_EINVAL names the bad word. */
+sl_status sl_cli_read_ids(const char *text, size_t len, sl_ids *out, sl_err *err);
+
+/* ---- interruption (talk.c) ----------------------------------------------------- */
+
+/* From now on Ctrl-C sets a flag, and a second one before sl_cli_interrupt_clear ends the program. */
+void sl_cli_interrupt_catch(void);
+bool sl_cli_interrupted(void);
+void sl_cli_interrupt_clear(void);
+
+#endif

@@ -1,0 +1,218 @@
+/* info.c - `sluice info`: what is in a model file, what memory it will take, which kernels run. */
+#include <string.h>
+#include "base/cpu.h"
+#include "base/num.h"
+#include "cli/session.h"
+
+#define CLASSES_MAX 64
+
+/* Tensors of the same format, and of the same name but for the layer. */
+typedef struct sl_tensor_class {
+    char name[64];
+    const char *format;
+    size_t count;
+    uint64_t bytes;
+} sl_tensor_class;
+
+/* "blk.7.attn_q.weight" -> "attn_q" */
+static void class_name(const char *name, char *out, size_t size)
+{
+    if (strncmp(name, "blk.", 4) == 0) {
+        name += 4 + strspn(name + 4, "0123456789");
+        name += *name == '.';
+    }
+    snprintf(out, size, "%.*s", (int)strcspn(name, "."), name);
+}
+
+static size_t classify(const sl_model *m, size_t n_tensors, sl_tensor_class *c)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < n_tensors; i++) {
+        sl_tensor_info t;
+        char name[sizeof c->name];
+        sl_model_tensor(m, i, &t);
+        class_name(t.name, name, sizeof name);
+        size_t k = 0;
+        while (k < n && (strcmp(c[k].name, name) != 0 || strcmp(c[k].format, t.format) != 0))
+            k++;
+        if (k == CLASSES_MAX)
+            continue;
+        if (k == n) {
+            memcpy(c[k].name, name, sizeof name);
+            c[n++].format = t.format;
+        }
+        c[k].count++;
+        c[k].bytes += t.bytes;
+    }
+    return n;
+}
+
+static void shape_text(const sl_tensor_info *t, char *out, size_t size)
+{
+    size_t used = 0;
+    *out = '\0';
+    for (uint32_t d = t->n_dims; d-- > 0 && used < size;) /* as code writes it: outermost first */
+        used += (size_t)snprintf(out + used, size - used, "%s%llu", used ? ", " : "", (unsigned long long)t->dims[d]);
+}
+
+static void print_tensors(const sl_model *m, size_t n_tensors)
+{
+    printf("\ntensors\n");
+    for (size_t i = 0; i < n_tensors; i++) {
+        sl_tensor_info t;
+        char shape[96];
+        sl_model_tensor(m, i, &t);
+        shape_text(&t, shape, sizeof shape);
+        printf("  %-36s %-6s [%s]  %s\n", t.name, t.format, shape, sl_cli_bytes(t.bytes).text);
+    }
+}
+
+static void print_classes(const sl_model *m, size_t n_tensors)
+{
+    sl_tensor_class c[CLASSES_MAX] = { 0 };
+    const size_t n = classify(m, n_tensors, c);
+    printf("\nweights\n");
+    for (size_t i = 0; i < n; i++)
+        printf("  %-20s %-6s %4zu tensors  %s\n", c[i].name, c[i].format, c[i].count, sl_cli_bytes(c[i].bytes).text);
+}
+
+static void print_model(const sl_model *m, const sl_model_info *i)
+{
+    printf("%s\n", i->path);
+    printf("  name          %s\n", i->name);
+    printf("  architecture  %s: %zu layers, width %zu, feed-forward %zu\n", i->arch, i->n_layers, i->d_model, i->d_ff);
+    printf("  attention     %zu heads of %zu, %zu for keys and values\n", i->n_heads, i->head_dim, i->n_kv_heads);
+    printf("  vocabulary    %zu%s\n", i->n_vocab, i->tied ? ", output tied to the embedding" : "");
+    sl_err why = { 0 };
+    if (!sl_model_tokenizer(m, &why))
+        printf("                no tokenizer: %s\n", why.msg);
+    printf("  context       %zu positions in training\n", i->n_ctx_train);
+    printf("  parameters    %s (%zu)\n", sl_cli_count(i->n_params).text, i->n_params);
+    printf("  file          %s, %zu tensors; chat template: %s\n", sl_cli_bytes(i->file_bytes).text, i->n_tensors,
+           sl_model_chat_template(m) ? "yes" : "no");
+}
+
+static void print_engine(const sl_engine_info *e)
+{
+    const sl_memory *m = &e->memory;
+    printf("\nmemory for %zu positions x %zu sequences\n", e->n_ctx, e->n_seqs);
+    printf("  weights       %s (mapped, shared with the page cache)\n", sl_cli_bytes(m->weights).text);
+    printf("  KV cache      %s (%s, pages of %zu positions, taken as they fill)\n", sl_cli_bytes(m->kv).text,
+           e->kv_type, e->kv_page);
+    printf("  workspace     %s\n", sl_cli_bytes(m->workspace).text);
+    printf("  rest          %s\n", sl_cli_bytes(m->rest).text);
+    printf("  total         %s\n", sl_cli_bytes(m->weights + m->kv + m->workspace + m->rest).text);
+    printf("\nexecution\n");
+    printf("  kernels       %s, activations %s%s\n", e->isa, e->act,
+           strcmp(e->act, "int8") == 0 ? " (f32 for F32, F16 and BF16 weights)" : "");
+    printf("  threads       %zu\n", e->n_threads);
+    printf("  mode          %s, attention %s, steps of up to %zu tokens\n", e->mode, e->attn, e->n_ubatch);
+}
+
+static json_t *tensors_json(const sl_model *m, size_t n_tensors)
+{
+    json_t *list = json_array();
+    for (size_t i = 0; i < n_tensors; i++) {
+        sl_tensor_info t;
+        sl_model_tensor(m, i, &t);
+        json_t *dims = json_array();
+        for (uint32_t d = t.n_dims; d-- > 0;)
+            json_array_append_new(dims, json_integer((json_int_t)t.dims[d]));
+        json_array_append_new(list, json_pack("{s:o, s:s, s:o, s:I}", "name", sl_cli_json_text(t.name, strlen(t.name)),
+                                              "format", t.format, "shape", dims, "bytes", (json_int_t)t.bytes));
+    }
+    return list;
+}
+
+static json_t *engine_json(const sl_engine_info *e)
+{
+    const sl_memory *m = &e->memory;
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:{s:I, s:I, s:I, s:I, s:I}}", "isa", e->isa, "act",
+                     e->act, "kv_type", e->kv_type, "mode", e->mode, "attn", e->attn, "threads",
+                     (json_int_t)e->n_threads, "ctx_size", (json_int_t)e->n_ctx, "ubatch_size", (json_int_t)e->n_ubatch,
+                     "kv_page", (json_int_t)e->kv_page, "memory", "weights", (json_int_t)m->weights, "kv",
+                     (json_int_t)m->kv, "workspace", (json_int_t)m->workspace, "rest", (json_int_t)m->rest, "total",
+                     (json_int_t)(m->weights + m->kv + m->workspace + m->rest));
+}
+
+static sl_exit print_json(const sl_session *s, const sl_args *args, const sl_model_info *i, const sl_engine_info *e)
+{
+    sl_str formats = { 0 };
+    sl_session_formats(s->model, &formats);
+    json_t *out = json_pack(
+        "{s:o, s:s, s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:b, s:o}", "path",
+        sl_cli_json_text(i->path, strlen(i->path)), "arch", i->arch, "name", sl_cli_json_text(i->name, strlen(i->name)),
+        "formats", formats.data ? formats.data : "", "n_params", (json_int_t)i->n_params, "file_bytes",
+        (json_int_t)i->file_bytes, "weights_bytes", (json_int_t)i->weight_bytes, "n_tensors", (json_int_t)i->n_tensors,
+        "n_layers", (json_int_t)i->n_layers, "n_vocab", (json_int_t)i->n_vocab, "n_ctx_train",
+        (json_int_t)i->n_ctx_train, "d_model", (json_int_t)i->d_model, "d_ff", (json_int_t)i->d_ff, "n_heads",
+        (json_int_t)i->n_heads, "n_kv_heads", (json_int_t)i->n_kv_heads, "tied", i->tied, "tokenizer",
+        sl_model_tokenizer(s->model, NULL) != NULL, "chat_template", sl_model_chat_template(s->model) != NULL, "engine",
+        engine_json(e));
+    if (out && args->tensors)
+        json_object_set_new(out, "tensors", tensors_json(s->model, i->n_tensors));
+    sl_str_fini(&formats);
+    return sl_cli_print_json(out);
+}
+
+static sl_exit show(const sl_session *s, const sl_args *args)
+{
+    sl_err err = { 0 };
+    sl_model_info info;
+    sl_engine_info engine;
+    sl_model_describe(s->model, &info);
+    sl_engine_describe(s->engine, &engine);
+    if (args->json)
+        return print_json(s, args, &info, &engine);
+    if (args->plan)
+        return sl_engine_plan_write(s->engine, stdout, &err) ? sl_cli_failed("%s", err.msg) : SL_EXIT_OK;
+    print_model(s->model, &info);
+    if (args->tensors)
+        print_tensors(s->model, info.n_tensors);
+    else
+        print_classes(s->model, info.n_tensors);
+    print_engine(&engine);
+    return SL_EXIT_OK;
+}
+
+static sl_exit run(const sl_args *args)
+{
+    sl_session s = { 0 };
+    sl_args fitted = *args;
+    fitted.quiet = true;
+    if (args->plan && args->json)
+        return sl_cli_usage("--plan and --json exclude each other");
+    sl_exit code = sl_session_open(&s, args);
+    if (!code)
+        code = sl_session_start(&s, &fitted, 1, 0);
+    if (!code)
+        code = show(&s, args);
+    return sl_session_end(&s, &fitted, code);
+}
+
+static const sl_opt own[] = {
+    { "plan", NULL, NULL, "print the operations of a step, its barriers, the bytes it writes, and what fusion saves",
+      SL_OPT_FLAG, SL_ARG(plan), 0, 0, NULL },
+    { "tensors", NULL, NULL, "list every tensor", SL_OPT_FLAG, SL_ARG(tensors), 0, 0, NULL },
+    { "json", NULL, NULL, "one JSON object on stdout", SL_OPT_FLAG, SL_ARG(json), 0, 0, NULL },
+    { 0 },
+};
+static const sl_opt_group groups[] = {
+    { "Options", own },
+    { "Context", sl_opts_context },
+    { "Engine", sl_opts_engine },
+    { "Common", sl_opts_common },
+    { 0 },
+};
+
+const sl_command sl_cmd_info = {
+    .name = "info",
+    .usage = "sluice info MODEL [--plan | --tensors | --json] [OPTIONS]",
+    .summary = "what is in a file, what memory it will take, which kernels run",
+    .text = "Weights are mapped, not copied; the KV cache is taken page by page as it fills.\n"
+            "\n"
+            "  sluice info model.gguf -c 32768          memory for a long context\n"
+            "  sluice info model.gguf --plan --fusion none\n",
+    .groups = groups,
+    .run = run,
+};

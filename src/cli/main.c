@@ -1,0 +1,152 @@
+/* main.c - the program: finds the command, reads its options, runs it. */
+#include <signal.h>
+#include <string.h>
+#include "base/cpu.h"
+#include "base/num.h"
+#include "cli/cli.h"
+#include "cli/version.h"
+
+static const sl_command *const commands[] = {
+    &sl_cmd_perplexity,
+    &sl_cmd_logits,
+    &sl_cmd_tokenize,
+    &sl_cmd_info,
+};
+
+static const char intro[] =
+    "sluice - runs large language models on CPUs, straight from .gguf files\n"
+    "\n"
+    "  sluice run smollm2 \"Why is the sky blue?\"     one answer\n"
+    "  sluice run smollm2                            a chat\n"
+    "  sluice info model.gguf                        what is in a file, what memory it will take\n"
+    "\n"
+    "Usage: sluice COMMAND MODEL [OPTIONS]\n"
+    "\n"
+    "MODEL is a .gguf file, or the name of a model in ~/.cache/sluice/models: smollm2.\n"
+    "\n"
+    "Commands:\n";
+
+static void print_help(FILE *f)
+{
+    fputs(intro, f);
+    for (size_t i = 0; i < SL_COUNT(commands); i++)
+        fprintf(f, "  %-12s %s\n", commands[i]->name, commands[i]->summary);
+    fputs("\n"
+          "`sluice COMMAND --help` explains a command; `sluice --version` says what this build is.\n"
+          "Results go to stdout, progress and statistics to stderr. Exit status: 0 good, 1 failed,\n"
+          "2 wrong usage, 130 ended by Ctrl-C. SLUICE_CPU=scalar|avx2 limits the kernels used.\n",
+          f);
+}
+
+static sl_exit print_version(void)
+{
+    sl_err err = { 0 };
+    sl_isa isa = SL_ISA_SCALAR;
+    printf("sluice %s\n", sl_cli_version());
+#ifdef __clang__
+    printf("compiler  clang %s\n", __clang_version__);
+#else
+    printf("compiler  gcc %s\n", __VERSION__);
+#endif
+    printf("kernels   built: scalar%s; CPU: %s", SL_HAVE_AVX2 ? ", avx2" : "", sl_isa_name(sl_cpu_isa()));
+    if (sl_cpu_isa_ceiling(&isa, &err)) {
+        printf("\n");
+        return sl_cli_fail(&err);
+    }
+    printf("; chosen: %s\n", sl_isa_name(SL_MIN(isa, SL_HAVE_AVX2 ? SL_ISA_AVX2 : SL_ISA_SCALAR)));
+    return SL_EXIT_OK;
+}
+
+static sl_exit print_command_help(const sl_command *c)
+{
+    sl_str text = { 0 };
+    sl_str_printf(&text, "sluice %s - %s\n\nUsage: %s\n\n%s", c->name, c->summary, c->usage, c->text);
+    sl_options_help(c->groups, &text);
+    const bool failed = text.failed;
+    if (!failed)
+        sl_cli_write(text.data, text.len);
+    sl_str_fini(&text);
+    return failed ? sl_cli_failed("no memory for the help text") : SL_EXIT_OK;
+}
+
+static const sl_command *find_command(const char *name)
+{
+    for (size_t i = 0; i < SL_COUNT(commands); i++)
+        if (strcmp(commands[i]->name, name) == 0)
+            return commands[i];
+    return NULL;
+}
+
+static sl_exit unknown_command(const char *name)
+{
+    for (size_t i = 0; i < SL_COUNT(commands); i++)
+        if (sl_edit_distance(name, commands[i]->name) <= 2)
+            return sl_cli_usage("unknown command %s (did you mean %s?)", name, commands[i]->name);
+    return sl_cli_usage("unknown command %s; `sluice --help` lists the commands", name);
+}
+
+/* MODEL comes first unless -m gave it. */
+static sl_exit place_arguments(const sl_command *c, const sl_words *rest, sl_args *args)
+{
+    size_t used = 0;
+    args->model = args->model_option;
+    if (!args->model && used < rest->n)
+        args->model = rest->data[used++];
+    if (!args->model && !c->model_optional)
+        return sl_cli_usage("%s needs a MODEL: %s", c->name, c->usage);
+    if (c->max_texts && used < rest->n)
+        args->text = rest->data[used++];
+    if (used < rest->n)
+        return sl_cli_usage("%s: unexpected argument \"%s\"%s", c->name, rest->data[used],
+                            c->max_texts ? " (put a text of several words in quotes)" : "");
+    return SL_EXIT_OK;
+}
+
+static sl_exit run_command(const sl_command *c, int argc, char **argv)
+{
+    sl_err err = { 0 };
+    sl_args args = sl_args_default;
+    sl_words rest = { 0 };
+    sl_exit code;
+    if (sl_options_parse(c->groups, argc, argv, &args, &rest, &err)) {
+        code = sl_cli_usage("%s: %s\nTry `sluice %s --help`.", c->name, err.msg, c->name);
+    } else if (args.help) {
+        code = print_command_help(c);
+    } else {
+        code = place_arguments(c, &rest, &args);
+        if (code == SL_EXIT_OK)
+            code = c->run(&args);
+    }
+    sl_words_fini(&rest);
+    sl_words_fini(&args.bias);
+    sl_words_fini(&args.stop);
+    sl_words_fini(&args.tokens);
+    return code;
+}
+
+static sl_exit dispatch(int argc, char **argv)
+{
+    const char *name = argc > 1 ? argv[1] : NULL;
+    if (!name) {
+        print_help(stderr);
+        return SL_EXIT_USAGE;
+    }
+    if (strcmp(name, "--version") == 0 || strcmp(name, "version") == 0)
+        return print_version();
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0 || strcmp(name, "help") == 0) {
+        if (argc > 2)
+            return find_command(argv[2]) ? print_command_help(find_command(argv[2])) : unknown_command(argv[2]);
+        print_help(stdout);
+        return SL_EXIT_OK;
+    }
+    if (name[0] == '-')
+        return sl_cli_usage("%s: a command comes first; `sluice --help` lists them", name);
+    const sl_command *c = find_command(name);
+    return c ? run_command(c, argc - 2, argv + 2) : unknown_command(name);
+}
+
+int main(int argc, char **argv)
+{
+    signal(SIGPIPE, SIG_IGN); /* a reader that went away is an error of write, not a death */
+    return (int)sl_cli_stdout_end(dispatch(argc, argv));
+}

@@ -1,0 +1,206 @@
+#include "cli/session.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <unistd.h>
+#include "base/cpu.h"
+#include "base/num.h"
+
+#define TRACE_SPANS ((size_t)1 << 18) /* of each thread: about 20 seconds of a small model's decoding */
+#define FORMATS_MAX 16
+
+/* ---- finding the model ---------------------------------------------------------- */
+
+static const struct {
+    const char *name, *file;
+} cached[] = { { "smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf" } };
+
+static void cache_folder(sl_str *out)
+{
+    const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
+    if (xdg && *xdg)
+        sl_str_printf(out, "%s/sluice/models", xdg);
+    else
+        sl_str_printf(out, "%s/.cache/sluice/models", home ? home : "");
+}
+
+/* The path of MODEL in *path (left empty: a message was given). */
+static sl_exit find_model(const char *model, sl_str *path)
+{
+    const char *file = NULL;
+    if (access(model, F_OK) == 0 || strchr(model, '/') || strstr(model, ".gguf")) {
+        sl_str_puts(path, model);
+        return SL_EXIT_OK;
+    }
+    cache_folder(path);
+    const size_t folder = path->len;
+    for (size_t i = 0; i < SL_COUNT(cached); i++)
+        if (strcasecmp(model, cached[i].name) == 0)
+            file = cached[i].file;
+    if (file)
+        sl_str_printf(path, "/%s", file);
+    else
+        sl_str_printf(path, "/%s.gguf", model);
+    if (path->failed)
+        return sl_cli_failed("no memory for the path of %s", model);
+    if (access(path->data, F_OK) == 0)
+        return SL_EXIT_OK;
+    if (file)
+        return sl_cli_failed("%s is not fetched yet (%s is missing): `make run` in sluice's source folder fetches it, "
+                             "94 MB",
+                             model, path->data);
+    return sl_cli_failed("%s: neither a file nor a model in %.*s (smollm2 can be fetched: `make run`)", model,
+                         (int)folder, path->data);
+}
+
+sl_exit sl_session_open(sl_session *s, const sl_args *args)
+{
+    sl_err err = { 0 };
+    sl_str path = { 0 };
+    const double begin = sl_cli_now();
+    sl_exit code = find_model(args->model, &path);
+    if (!code && sl_model_open(&s->model, path.data, &err))
+        code = sl_cli_failed("%s", err.msg);
+    s->load_s = sl_cli_now() - begin;
+    sl_str_fini(&path);
+    return code;
+}
+
+const sl_tokenizer *sl_session_tokenizer(const sl_session *s)
+{
+    sl_err why = { 0 };
+    const sl_tokenizer *t = sl_model_tokenizer(s->model, &why);
+    if (!t)
+        sl_cli_failed("%s", why.msg);
+    return t;
+}
+
+sl_exit sl_session_check_ids(const sl_session *s, const sl_ids *ids, const char *what)
+{
+    sl_model_info info;
+    sl_model_describe(s->model, &info);
+    for (size_t i = 0; i < ids->n; i++)
+        if (ids->data[i] < 0 || (size_t)ids->data[i] >= info.n_vocab)
+            return sl_cli_usage("%s: id %d is outside the vocabulary (0 to %zu)", what, ids->data[i], info.n_vocab - 1);
+    return SL_EXIT_OK;
+}
+
+/* ---- the engine ------------------------------------------------------------------ */
+
+void sl_session_formats(const sl_model *m, sl_str *out)
+{
+    sl_model_info info;
+    struct {
+        const char *name;
+        uint64_t bytes;
+    } seen[FORMATS_MAX] = { 0 };
+    size_t n = 0;
+    sl_model_describe(m, &info);
+    for (size_t i = 0; i < info.n_tensors; i++) {
+        sl_tensor_info t;
+        sl_model_tensor(m, i, &t);
+        size_t k = 0;
+        while (k < n && strcmp(seen[k].name, t.format) != 0)
+            k++;
+        if (k == FORMATS_MAX)
+            continue;
+        n = SL_MAX(n, k + 1);
+        seen[k].name = t.format;
+        seen[k].bytes += t.bytes;
+    }
+    for (size_t shown = 0; shown < n; shown++) {
+        size_t most = 0;
+        for (size_t k = 1; k < n; k++)
+            if (seen[k].bytes > seen[most].bytes)
+                most = k;
+        sl_str_printf(out, "%s%s", shown ? " + " : "", seen[most].name);
+        seen[most].bytes = 0;
+    }
+}
+
+static void tell(const sl_session *s, const sl_memory *m)
+{
+    sl_model_info info;
+    sl_cpu_info cpu;
+    sl_str formats = { 0 };
+    const size_t total = m->weights + m->kv + m->workspace + m->rest;
+    sl_model_describe(s->model, &info);
+    sl_cpu_describe(&cpu);
+    sl_session_formats(s->model, &formats);
+    fprintf(stderr, "%s (%s, %s parameters, %s)\n", info.name, info.arch, sl_cli_count(info.n_params).text,
+            formats.data ? formats.data : "?");
+    fprintf(stderr, "memory: weights %s (mapped) + KV cache up to %s + workspace %s + other %s = %s\n",
+            sl_cli_bytes(m->weights).text, sl_cli_bytes(m->kv).text, sl_cli_bytes(m->workspace).text,
+            sl_cli_bytes(m->rest).text, sl_cli_bytes(total).text);
+    if (cpu.memory_bytes && total > cpu.memory_bytes)
+        fprintf(stderr, "sluice: warning: this machine has %s; a smaller --ctx-size takes less\n",
+                sl_cli_bytes(cpu.memory_bytes).text);
+    sl_str_fini(&formats);
+}
+
+static sl_exit open_trace(sl_session *s, const sl_args *args)
+{
+    if (!args->trace)
+        return SL_EXIT_OK;
+    s->trace = fopen(args->trace, "we");
+    if (!s->trace)
+        return sl_cli_failed("--trace %s: %s", args->trace, strerror(errno));
+    s->options.trace_spans = TRACE_SPANS;
+    return SL_EXIT_OK;
+}
+
+sl_exit sl_session_start(sl_session *s, const sl_args *args, size_t n_seqs, size_t n_outputs)
+{
+    sl_err err = { 0 };
+    sl_memory memory;
+    s->options = (sl_engine_options){ .n_threads = (size_t)args->threads,
+                                      .n_ctx = (size_t)args->ctx_size,
+                                      .n_ubatch = (size_t)args->ubatch_size,
+                                      .n_seqs = n_seqs,
+                                      .n_outputs = n_outputs,
+                                      .kv_page = (size_t)args->kv_page,
+                                      .kv_type = args->kv_type,
+                                      .act = args->act,
+                                      .mode = args->mode,
+                                      .fusion = args->fusion,
+                                      .attn = args->attn,
+                                      .attn_window = (size_t)args->attn_window };
+    const double begin = sl_cli_now();
+    if (open_trace(s, args))
+        return SL_EXIT_FAILED;
+    if (sl_engine_estimate(s->model, &s->options, &memory, &err))
+        return sl_cli_fail(&err);
+    if (!args->quiet)
+        tell(s, &memory);
+    if (sl_engine_create(&s->engine, s->model, &s->options, &err))
+        return sl_cli_fail(&err);
+    s->load_s += sl_cli_now() - begin;
+    return SL_EXIT_OK;
+}
+
+static sl_exit write_trace(sl_session *s, const sl_args *args)
+{
+    sl_err err = { 0 };
+    sl_status rc = sl_engine_trace_write(s->engine, s->trace, &err);
+    if (!rc && fflush(s->trace))
+        rc = sl_fail(&err, SL_EIO, "%s", strerror(errno));
+    if (!rc && !args->quiet) {
+        rc = sl_engine_trace_summary(s->engine, stderr, &err);
+        fprintf(stderr, "trace: %s\n", args->trace);
+    }
+    return rc ? sl_cli_failed("--trace %s: %s", args->trace, err.msg) : SL_EXIT_OK;
+}
+
+sl_exit sl_session_end(sl_session *s, const sl_args *args, sl_exit code)
+{
+    if (s->trace && s->engine && (code == SL_EXIT_OK || code == SL_EXIT_INTERRUPTED) && write_trace(s, args))
+        code = SL_EXIT_FAILED;
+    if (s->trace)
+        fclose(s->trace);
+    sl_engine_destroy(s->engine);
+    sl_model_close(s->model);
+    *s = (sl_session){ 0 };
+    return code;
+}

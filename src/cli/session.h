@@ -1,0 +1,36 @@
+/* session.h - a model and an engine opened as the options say, and told about. */
+#ifndef SL_CLI_SESSION_H
+#define SL_CLI_SESSION_H
+
+#include <stdio.h>
+#include "cli/cli.h"
+#include "sluice/sluice.h"
+#include "tokenizer/tokenizer.h"
+
+typedef struct sl_session {
+    sl_model *model;
+    sl_engine *engine;
+    sl_engine_options options;
+    double load_s; /* model and engine */
+    FILE *trace;
+} sl_session;
+
+/* Find MODEL (a file, or the name of a cached model) and open it. */
+sl_exit sl_session_open(sl_session *s, const sl_args *args);
+
+/* Show the memory it will take on stderr, unless quiet, and make the engine. */
+sl_exit sl_session_start(sl_session *s, const sl_args *args, size_t n_seqs, size_t n_outputs);
+
+/* NULL, with a message, when the file has no vocabulary. */
+const sl_tokenizer *sl_session_tokenizer(const sl_session *s);
+
+/* Every id of *ids within the vocabulary; `what` names their origin. */
+sl_exit sl_session_check_ids(const sl_session *s, const sl_ids *ids, const char *what);
+
+/* Write the trace if one was asked for, free all. Returns `code`, or a failure of its own. */
+sl_exit sl_session_end(sl_session *s, const sl_args *args, sl_exit code);
+
+/* "Q4_1 + F32 + Q8_0": formats of the tensors, those with most bytes first. */
+void sl_session_formats(const sl_model *m, sl_str *out);
+
+#endif

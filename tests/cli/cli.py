@@ -1,0 +1,93 @@
+"""What the tests of the program share: running it, its data, the default model."""
+import array
+import json
+import os
+import re
+import subprocess
+import sys
+import unittest
+
+SLUICE = os.environ["SLUICE"]
+DATA = os.environ["TEST_DATA"]
+LLAMA = f"{DATA}/gguf/llama-small-Q4_0/llama-small-Q4_0.gguf"
+SMOLLM2 = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"),
+                       "sluice/models/SmolLM2-135M-Instruct.Q4_1.gguf")
+SCALAR = os.environ.get("SLUICE_CPU") == "scalar"
+EXACT = ["--act", "f32", "--kv-type", "f32"]
+
+needs_smollm2 = unittest.skipUnless(os.path.exists(SMOLLM2), "the default model is not here: tools/fetch-model.sh")
+
+
+class Result:
+    def __init__(self, process, args):
+        self.args, self.code, self.out, self.err = args, process.returncode, process.stdout, process.stderr
+
+    @property
+    def text(self):
+        return self.out.decode()
+
+    @property
+    def errors(self):
+        return self.err.decode()
+
+    @property
+    def json(self):
+        return json.loads(self.out)
+
+
+def sluice(*args, stdin=b"", env=None, timeout=300, **more):
+    if isinstance(stdin, str):
+        stdin = stdin.encode()
+    args = [SLUICE, *map(str, args)]
+    process = subprocess.run(args, input=stdin, capture_output=True, timeout=timeout,
+                             env=dict(os.environ, **(env or {})), check=False, **more)
+    return Result(process, args)
+
+
+def good(*args, **more):
+    """Run; anything but exit 0 is a failure of the test."""
+    r = sluice(*args, **more)
+    if r.code != 0:
+        raise AssertionError(f"exit {r.code}: {' '.join(r.args)}\n{r.errors}")
+    return r
+
+
+def ids_text(ids):
+    return ",".join(map(str, ids))
+
+
+def read_npy(path):
+    """(rows, cols, array of floats) of an f32 .npy of version 1.0 with two dimensions."""
+    with open(path, "rb") as f:
+        raw = f.read()
+    assert raw[:8] == b"\x93NUMPY\x01\x00", raw[:8]
+    length = int.from_bytes(raw[8:10], "little")
+    header = raw[10:10 + length].decode()
+    assert (10 + length) % 64 == 0 and header.endswith("\n"), header
+    assert "'descr': '<f4'" in header and "'fortran_order': False" in header, header
+    rows, cols = map(int, re.search(r"'shape': \((\d+), (\d+)\)", header).groups())
+    values = array.array("f")
+    values.frombytes(raw[10 + length:])
+    assert len(values) == rows * cols, (len(values), rows, cols)
+    return rows, cols, values
+
+
+def load_json(path):
+    with open(path, encoding="utf-8") as f:
+        return json.load(f)
+
+
+def load_jsonl(path):
+    with open(path, encoding="utf-8") as f:
+        return [json.loads(line) for line in f if line.strip()]
+
+
+def main():
+    """Run the tests of the calling file; 77 when every one of them was skipped."""
+    program = unittest.main(exit=False, verbosity=2)
+    result = program.result
+    if not result.wasSuccessful():
+        sys.exit(1)
+    if result.skipped:
+        print("skipped:", "; ".join(sorted({reason for _, reason in result.skipped})))
+    sys.exit(77 if result.testsRun and len(result.skipped) == result.testsRun else 0)

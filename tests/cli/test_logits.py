@@ -1,0 +1,105 @@
+"""`sluice logits`: the numbers of the golden files, in every way to compute them."""
+import os
+import subprocess
+import tempfile
+import unittest
+
+import cli
+from cli import DATA, EXACT, good, ids_text, load_json, read_npy, sluice
+
+TYPES = ["F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_1"]
+
+
+class Logits(unittest.TestCase):
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.out = os.path.join(folder.name, "out.npy")
+
+    def rows(self, model, *args):
+        good("logits", model, "-o", self.out, "-q", *args)
+        return read_npy(self.out)
+
+    def model(self, name):
+        base = f"{DATA}/gguf/{name}"
+        return f"{base}/{name}.gguf", base, load_json(f"{base}/golden/manifest.json")
+
+    def test_golden(self):
+        for name in [f"{arch}-small-{t}" for arch in ("llama", "qwen3") for t in TYPES]:
+            path, base, manifest = self.model(name)
+            for prompt in manifest["prompts"]:
+                rows, cols, got = self.rows(path, *EXACT, "--tokens", ids_text(prompt["ids"]))
+                want_rows, want_cols, want = read_npy(f"{base}/golden/{prompt['logits']}")
+                self.assertEqual((rows, cols), (want_rows, want_cols))
+                worst = max(abs(a - b) for a, b in zip(got, want))
+                self.assertLess(worst, 2e-4 * prompt["max_abs_logit"], (name, prompt["name"]))
+
+    def test_batch_is_rows_after_rows(self):
+        path, _, manifest = self.model("qwen3-small-Q4_0")
+        lists = [p["ids"] for p in manifest["prompts"]]
+        alone = [self.rows(path, "--tokens", ids_text(ids))[2] for ids in lists]
+        together = self.rows(path, *[a for ids in lists for a in ("--tokens", ids_text(ids))])
+        self.assertEqual(together[0], sum(map(len, lists)))
+        self.assertEqual(together[2].tobytes(), b"".join(a.tobytes() for a in alone))
+
+    def test_same_bits_whatever_the_steps(self):
+        path, _, manifest = self.model("llama-small-Q8_0")
+        ids = ids_text(max((p["ids"] for p in manifest["prompts"]), key=len))
+        whole = self.rows(path, "--tokens", ids)[2].tobytes()
+        for args in [("-ub", "1"), ("-ub", "5"), ("-t", "1"), ("-t", "2"), ("--mode", "eager")]:
+            self.assertEqual(self.rows(path, "--tokens", ids, *args)[2].tobytes(), whole, args)
+
+    def test_ids_in_files_and_forms(self):
+        path, _, _ = self.model("llama-small-F32")
+        want = self.rows(path, "--tokens", "1,2,3")[2].tobytes()
+        with tempfile.NamedTemporaryFile("w") as f:
+            f.write("[1, 2,\n 3]\n")
+            f.flush()
+            for form in ("1 2 3", "[1, 2, 3]", "1,2\n3", f.name):
+                self.assertEqual(self.rows(path, "--tokens", form)[2].tobytes(), want, form)
+
+    def test_refused(self):
+        path, _, _ = self.model("llama-small-F32")
+        for tokens, says in [("1,2,99999", "99999"), ("-1", "-1"), ("", "no token ids"), ("1,,2,-", '"-"')]:
+            r = sluice("logits", path, "-o", self.out, "--tokens", tokens)
+            self.assertEqual(r.code, 2, (tokens, r.errors))
+            self.assertIn(says, r.errors)
+            self.assertFalse(os.path.exists(self.out))
+        self.assertEqual(sluice("logits", path, "--tokens", "1").code, 2)
+        self.assertEqual(sluice("logits", path, "-o", self.out).code, 2)
+        self.assertEqual(sluice("logits", path, "-o", self.out, "--tokens", "no/such/file").code, 1)
+        r = sluice("logits", path, "-o", self.out, "--tokens", ids_text(range(100)), "-c", "64")
+        self.assertEqual(r.code, 2, r.errors)
+        self.assertIn("--ctx-size", r.errors)
+
+    def test_cannot_write(self):
+        path, _, _ = self.model("llama-small-F32")
+        for target in ("/no/such/folder/x.npy", "/dev/full"):
+            r = sluice("logits", path, "--tokens", "1,2", "-o", target)
+            self.assertEqual(r.code, 1, target)
+            self.assertIn(target, r.errors)
+        # A disk that fills up while rows come: what was begun is removed.
+        p = subprocess.run(["bash", "-c", 'ulimit -f 1; trap "" XFSZ; exec "$@"', "-", cli.SLUICE, "logits", path,
+                            "--tokens", "1,2,3,4,5,6,7,8,9", "-o", self.out], capture_output=True, check=False)
+        self.assertEqual(p.returncode, 1, p.stderr)
+        self.assertIn(b"File too large", p.stderr)
+        self.assertFalse(os.path.exists(self.out))
+
+    def test_tells_memory_before(self):
+        path, _, _ = self.model("llama-small-F32")
+        r = good("logits", path, "--tokens", "1,2", "-o", self.out)
+        self.assertRegex(r.errors, r"memory: weights .* KV cache .* workspace ")
+        self.assertEqual(r.out, b"")
+
+    def test_trace(self):
+        path, _, _ = self.model("llama-small-F32")
+        with tempfile.NamedTemporaryFile() as f:
+            r = good("logits", path, "--tokens", "1,2", "-o", self.out, "--trace", f.name)
+            events = load_json(f.name)
+            events = events["traceEvents"] if isinstance(events, dict) else events
+            self.assertTrue(any(e.get("ph") == "X" and e["name"] == "attention" for e in events))
+            self.assertIn("attention", r.errors)
+
+
+if __name__ == "__main__":
+    cli.main()
