@@ -157,7 +157,7 @@ def run_fuzz(check, files, seconds):
     status, interrupted = run_logged(
         [BUILDS / "fuzz/tests/fuzz" / f"fuzz_{target}", corpus, seeds, f"-max_total_time={seconds:.0f}",
          f"-artifact_prefix={crashes}/", "-timeout=20", "-rss_limit_mb=2048", "-malloc_limit_mb=512",
-         "-print_final_stats=1"], log)
+         f"-max_len={check.get('max_bytes', 4096)}", "-print_final_stats=1"], log)
     spent = time.monotonic() - start
     found = [path for path in crashes.iterdir() if path.stat().st_mtime >= started]
     if status not in (0, FUZZ_INTERRUPTED):

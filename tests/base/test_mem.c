@@ -5,6 +5,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <stdio.h>
 #include <string.h>
 #include <cmocka.h>
 
@@ -141,6 +142,7 @@ static void test_arena_poison(void **state)
     assert_true(__asan_address_is_poisoned(p));
     sl_arena_fini(&a);
 #else
+    puts("no address sanitizer in this build");
     skip();
 #endif
 }
