@@ -1,0 +1,146 @@
+/* test_golden.c - logits and greedy tokens of tiny models against PyTorch, for every switch. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include "base/cpu.h"
+#include "base/num.h"
+#include "executor/golden.h"
+#include "support/runner.h"
+
+static const char *const fixtures[] = {
+    "llama-small-F32",  "llama-small-F16",  "llama-small-BF16", "llama-small-Q8_0",
+    "llama-small-Q4_0", "llama-small-Q4_1", "qwen3-small-F32",  "qwen3-small-F16",
+    "qwen3-small-BF16", "qwen3-small-Q8_0", "qwen3-small-Q4_0", "qwen3-small-Q4_1",
+};
+
+typedef struct fixture {
+    char dir[512];
+    sl_model *model;
+    golden golden;
+} fixture;
+
+static void fixture_open(fixture *f, const char *name)
+{
+    char path[640];
+    sl_err err = { 0 };
+    snprintf(f->dir, sizeof f->dir, "%s/gguf/%s", TEST_DATA, name);
+    snprintf(path, sizeof path, "%s/%s.gguf", f->dir, name);
+    if (sl_model_open(&f->model, path, &err))
+        fail_msg("%s", err.msg);
+    golden_load(&f->golden, f->dir);
+}
+
+static void fixture_close(fixture *f)
+{
+    sl_model_close(f->model);
+    golden_free(&f->golden);
+}
+
+static float largest_difference(const golden_prompt *want, const run_result *got)
+{
+    float worst = 0.0f;
+    assert_int_equal(got->n_vocab, want->logits.dims[1]);
+    for (size_t i = 0; i < want->logits.count; i++) {
+        const float d = fabsf(got->logits[i] - want->logits.f32[i]);
+        if (!(d <= worst)) /* a NaN stays */
+            worst = d;
+    }
+    return worst;
+}
+
+/* All prompts of a fixture, together in one engine; tolerance relative to the largest logit. */
+static void compare(const fixture *f, const sl_engine_options *options, float tolerance, bool greedy, const char *what)
+{
+    sl_engine_options o = *options;
+    run_result got[GOLDEN_PROMPTS_MAX] = { 0 };
+    sl_engine *e = NULL;
+    sl_err err = { 0 };
+    o.n_seqs = f->golden.n;
+    o.n_ctx = 64;
+    o.n_outputs = 64;
+    if (sl_engine_create(&e, f->model, &o, &err))
+        fail_msg("%s", err.msg);
+    for (size_t i = 0; i < f->golden.n; i++)
+        run_submit(e, f->golden.prompt[i].ids, f->golden.prompt[i].n_ids, f->golden.prompt[i].n_greedy, &got[i]);
+    run_all(e);
+    for (size_t i = 0; i < f->golden.n; i++) {
+        const golden_prompt *want = &f->golden.prompt[i];
+        const float d = largest_difference(want, &got[i]), bound = tolerance * want->max_abs_logit;
+        if (!(d < bound))
+            fail_msg("%s %s, %s: logits differ by %g, allowed %g", f->dir, want->name, what, (double)d, (double)bound);
+        assert_int_equal(got[i].n_tokens, want->n_greedy);
+        for (size_t t = 0; greedy && t < want->n_greedy; t++)
+            if (got[i].tokens[t] != want->greedy[t])
+                fail_msg("%s %s, %s: greedy token %zu is %d, not %d", f->dir, want->name, what, t, got[i].tokens[t],
+                         want->greedy[t]);
+        run_result_free(&got[i]);
+    }
+    sl_engine_destroy(e);
+}
+
+/* Every combination of switches that must not change the answer. */
+static void exact(void **state)
+{
+    static const char *const isa[] = { "scalar", "avx2" }, *const mode[] = { "graph", "eager" };
+    static const char *const fusion[] = { "all", "none", "norm", "attn,ffn" }, *const attn[] = { "flash", "plain" };
+    static const size_t ubatch[] = { 512, 7, 1 };
+    (void)state;
+    for (size_t n = 0; n < SL_COUNT(fixtures); n++) {
+        fixture f = { 0 };
+        fixture_open(&f, fixtures[n]);
+        for (size_t i = 0; i < 2 * 2 * 4 * 2 * 3; i++) {
+            const char *level = isa[i % 2];
+            if (i % 2 > (size_t)sl_cpu_isa())
+                continue; /* this CPU has no AVX2 */
+            if (i % 2 == SL_ISA_SCALAR && n % 3)
+                continue; /* plain C is slow: every third fixture */
+            setenv("SLUICE_CPU", level, 1);
+            const sl_engine_options o = { .act = "f32",
+                                          .kv_type = "f32",
+                                          .kv_page = 16,
+                                          .mode = mode[i / 2 % 2],
+                                          .fusion = fusion[i / 4 % 4],
+                                          .attn = attn[i / 16 % 2],
+                                          .n_ubatch = ubatch[i / 32 % 3],
+                                          .n_threads = 1 + (i % 11 == 0) };
+            char what[128];
+            snprintf(what, sizeof what, "%s %s fusion=%s %s -ub %zu -t %zu", level, o.mode, o.fusion, o.attn,
+                     o.n_ubatch, o.n_threads);
+            compare(&f, &o, 2e-4f, true, what);
+        }
+        unsetenv("SLUICE_CPU");
+        fixture_close(&f);
+    }
+}
+
+/* The defaults, and each KV type: within the rounding that they bring. */
+static void rounded(void **state)
+{
+    static const struct {
+        const char *act, *kv;
+        float tolerance;
+    } cases[] = {
+        { "f32", "f16", 5e-3f }, { "f32", "bf16", 4e-2f }, { "auto", "f16", 8e-2f }, { "int8", "f32", 8e-2f }
+    };
+    (void)state;
+    for (size_t n = 0; n < SL_COUNT(fixtures); n++) {
+        fixture f = { 0 };
+        fixture_open(&f, fixtures[n]);
+        for (size_t i = 0; i < SL_COUNT(cases); i++)
+            compare(&f, &(sl_engine_options){ .act = cases[i].act, .kv_type = cases[i].kv }, cases[i].tolerance, false,
+                    cases[i].kv);
+        fixture_close(&f);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = { cmocka_unit_test(exact), cmocka_unit_test(rounded) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
