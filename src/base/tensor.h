@@ -21,6 +21,16 @@ typedef enum sl_format {
         SL_FORMAT_COUNT
 } sl_format;
 
+static inline const char *sl_format_name(sl_format format) /* "Q4_0" */
+{
+    static const char *const name[SL_FORMAT_COUNT] = {
+#define SL_FORMAT_NAME(name, block, bytes) [SL_FORMAT_##name] = #name,
+        SL_FORMAT_LIST(SL_FORMAT_NAME)
+#undef SL_FORMAT_NAME
+    };
+    return name[format];
+}
+
 /* A matrix [rows][cols] as stored, rows one after another, `row_bytes` apart.
  * Borrowed memory: valid as long as the file it lies in is open. A vector is one row. */
 typedef struct sl_tensor {

@@ -1,7 +1,5 @@
 #include "executor/model.h"
 
-#include "quant/quant.h"
-
 /* A model without a usable vocabulary still runs on token ids. */
 static sl_status load_tokenizer(sl_model *m)
 {
@@ -73,7 +71,7 @@ void sl_model_tensor(const sl_model *m, size_t i, sl_tensor_info *out)
 {
     const sl_weight_info *w = sl_weights_at(m->net->weights, i);
     *out = (sl_tensor_info){ .name = w->name,
-                             .format = sl_quant_get(w->tensor.format)->name,
+                             .format = sl_format_name(w->tensor.format),
                              .n_dims = w->n_dims,
                              .dims = { w->dims[0], w->dims[1], w->dims[2], w->dims[3] },
                              .bytes = w->bytes };

@@ -2,7 +2,6 @@
 
 #include <string.h>
 #include "base/num.h"
-#include "quant/quant.h"
 
 static const char *prologue_name(const sl_op *op)
 {
@@ -29,7 +28,7 @@ static void print_op(const sl_plan *p, size_t i, FILE *f)
     fprintf(f, "  %s %-13s %-44s", p->barrier[i] ? "|" : " ", op->name, what);
     for (uint32_t w = 0; w < op->n_w; w++) {
         const sl_panel *panel = &p->options.env.k->panel[op->w[w].format][p->options.env.act];
-        fprintf(f, "%s%s [%zu, %zu]", w ? ", " : "", sl_quant_get(op->w[w].format)->name, op->w[w].rows, op->w[w].cols);
+        fprintf(f, "%s%s [%zu, %zu]", w ? ", " : "", sl_format_name(op->w[w].format), op->w[w].rows, op->w[w].cols);
         if (op->kind == SL_OP_LINEAR && w + 1 == op->n_w)
             fprintf(f, "  (%s)", panel->name);
     }
