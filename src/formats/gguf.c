@@ -396,7 +396,8 @@ static sl_status read_header(sl_gguf *g, cursor *c, uint64_t *n_tensors, uint64_
     (void)take_u32(c, &g->version);
     (void)take_u64(c, n_tensors);
     (void)take_u64(c, n_keys);
-    if (g->version != 2 && g->version != 3 && (g->version & 0xffff) == 0)
+    const uint32_t swapped = __builtin_bswap32(g->version);
+    if (swapped >= 1 && swapped <= 0xff)
         return sl_fail(err, SL_EUNSUPPORTED, "a big-endian GGUF file; only little-endian ones are supported");
     if (g->version != 2 && g->version != 3)
         return sl_fail(err, SL_EUNSUPPORTED, "GGUF version %" PRIu32 "; versions 2 and 3 are supported", g->version);

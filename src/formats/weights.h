@@ -38,11 +38,13 @@ const sl_weight_info *sl_weights_find(const sl_weights *w, const char *name); /*
  * type or out of range is SL_EFORMAT either way; err names the key. */
 sl_status sl_weights_get_u64(const sl_weights *w, const char *key, bool required, uint64_t *out, sl_err *err);
 sl_status sl_weights_get_f64(const sl_weights *w, const char *key, bool required, double *out, sl_err *err);
-/* Borrowed, NUL-terminated. A string holding a NUL byte is SL_EFORMAT. */
+/* Borrowed, NUL-terminated: a copy made when first asked for (SL_ENOMEM). Safe from several threads.
+ * A string holding a NUL byte is SL_EFORMAT. */
 sl_status sl_weights_get_str(const sl_weights *w, const char *key, bool required, const char **out, sl_err *err);
 
 /* The vocabulary that the file carries, in the tokenizer's neutral form; its strings are
- * borrowed from w. SL_ENOTFOUND when the file has none. */
+ * borrowed from w. SL_ENOTFOUND when the file has none, SL_EUNSUPPORTED when it is not of the BPE
+ * kind, SL_EFORMAT when its parts do not fit together; err names the key. */
 sl_status sl_weights_vocab(const sl_weights *w, sl_vocab *out, sl_err *err);
 void sl_vocab_fini(sl_vocab *v); /* frees the arrays that sl_weights_vocab made */
 

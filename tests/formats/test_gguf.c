@@ -375,6 +375,34 @@ static void many_names(void **state)
     gb_free(&b);
 }
 
+/* A look-up whose hash agrees must still compare names: the list is swapped behind the index. */
+static const char *listed;
+
+static sl_bytes listed_name(const sl_gguf *g, size_t i)
+{
+    (void)g;
+    (void)i;
+    return (sl_bytes){ listed, strlen(listed) };
+}
+
+static void equal_hashes_are_not_equal_names(void **state)
+{
+    (void)state;
+    static const char *const others[] = { "abd", "abcd", "ab", "" };
+    const sl_gguf g = { 0 };
+    const sl_bytes name = { "abc", 3 };
+    sl_gguf_index x = { 0 };
+    size_t twice = 0;
+    listed = "abc";
+    assert_int_equal(sl_gguf_index_build(&x, &g, listed_name, 1, &twice), SL_OK);
+    assert_int_equal(sl_gguf_index_find(&x, &g, listed_name, name), 0);
+    for (size_t i = 0; i < SL_COUNT(others); i++) {
+        listed = others[i];
+        assert_true(sl_gguf_index_find(&x, &g, listed_name, name) == SL_GGUF_NONE);
+    }
+    sl_mem_free(x.slots);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -390,6 +418,7 @@ int main(void)
         cmocka_unit_test(keys_behind_arrays),
         cmocka_unit_test(contents_that_no_model_fits),
         cmocka_unit_test(many_names),
+        cmocka_unit_test(equal_hashes_are_not_equal_names),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

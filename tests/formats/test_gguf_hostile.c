@@ -71,6 +71,16 @@ static void dimension_that_wraps_the_size(void **state)
     gb_finish(&b, 4096);
     check_build_refused(&b, SL_EFORMAT, "tensor token_embd.weight: dimension 1 is 4398046511105", NULL);
 
+    begin_llama(&b); /* 4 * (2^62 + 1) wraps to 4 */
+    gb_tensor(&b, "w", GGML_F32, 0, 2, DIMS(1, (1ull << 62) + 1));
+    gb_finish(&b, 4096);
+    check_build_refused(&b, SL_EFORMAT, "tensor w: dimension 1 is 4611686018427387905", NULL);
+
+    begin_llama(&b); /* 4 * 16 * (2^58 + 1) wraps to 64 */
+    gb_tensor(&b, "w", GGML_F32, 0, 3, DIMS(1, 16, (1ull << 58) + 1));
+    gb_finish(&b, 4096);
+    check_build_refused(&b, SL_EFORMAT, "tensor w: dimension 2 is 288230376151711745", NULL);
+
     begin_llama(&b); /* 2^31 * 2^31 * 4 */
     gb_tensor(&b, "w", GGML_F32, 0, 3, DIMS(1, 1ull << 31, 1ull << 31));
     gb_finish(&b, 4096);

@@ -53,12 +53,11 @@ static void versions(void **state)
     static const struct {
         uint32_t version;
         const char *says;
-    } cases[] = { { 0, "big-endian" },
-                  { 1, "GGUF version 1;" },
-                  { 4, "GGUF version 4;" },
-                  { 0x03000000, "big-endian" },
-                  { 0x7fffffff, "GGUF version 21" } };
-    for (size_t i = 1; i < SL_COUNT(cases); i++) {
+    } cases[] = {
+        { 0, "GGUF version 0;" },     { 1, "GGUF version 1;" },     { 4, "GGUF version 4;" },
+        { 0x03000000, "big-endian" }, { 0x02000000, "big-endian" }, { 0x7fffffff, "GGUF version 2147483647;" }
+    };
+    for (size_t i = 0; i < SL_COUNT(cases); i++) {
         gguf_build b = { 0 };
         gb_key_str(gb_begin(&b, cases[i].version), "general.architecture", "llama");
         check_build_refused(gb_finish(&b, 64), SL_EUNSUPPORTED, cases[i].says, NULL);
