@@ -11,20 +11,9 @@
 
 #include "cases.h"
 #include "formats/weights.h"
-
-#define EXIT_SKIPPED 77
+#include "support/default_model.h"
 
 static char model[1024];
-
-static void find_model(void)
-{
-    const char *cache = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    const char *name = "sluice/models/SmolLM2-135M-Instruct.Q4_1.gguf";
-    if (cache && *cache)
-        snprintf(model, sizeof model, "%s/%s", cache, name);
-    else
-        snprintf(model, sizeof model, "%s/.cache/%s", home ? home : "", name);
-}
 
 static sl_tokenizer *make(const char *path, size_t *n_entries)
 {
@@ -72,11 +61,8 @@ static void memory_for_an_entry(void **state)
 
 int main(void)
 {
-    find_model();
-    if (access(model, R_OK) != 0) {
-        fprintf(stderr, "SKIPPED: no %s\n", model);
+    if (!default_model(model, sizeof model))
         return EXIT_SKIPPED;
-    }
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(ids_are_those_of_the_reference),
         cmocka_unit_test(memory_for_an_entry),

@@ -1,0 +1,155 @@
+/* test_bitwise.c MODEL - the promise of docs/numerics.md: a request's logits are the same bits
+ * whatever the threads, chunks, pages, mode and company. One test for all switches. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include "base/num.h"
+#include "base/rng.h"
+#include "support/default_model.h"
+#include "support/runner.h"
+
+#define N_PREDICT 6
+
+static const char *path;
+
+/* Longer than a chunk of attention; ids are noise. */
+static void fill_prompt(int32_t *ids, size_t n, uint64_t seed, size_t n_vocab)
+{
+    for (size_t i = 0; i < n; i++)
+        ids[i] = (int32_t)(sl_rng_u64(seed, i) % n_vocab);
+}
+
+static void assert_same(const run_result *want, const run_result *got, const char *what)
+{
+    assert_int_equal(got->n_rows, want->n_rows);
+    assert_int_equal(got->n_tokens, want->n_tokens);
+    for (size_t r = 0; r < want->n_rows; r++)
+        if (memcmp(want->logits + r * want->n_vocab, got->logits + r * want->n_vocab, want->n_vocab * sizeof(float)) !=
+            0)
+            fail_msg("%s: row %zu of %zu has other bits", what, r, want->n_rows);
+    assert_memory_equal(want->tokens, got->tokens, want->n_tokens * sizeof *want->tokens);
+}
+
+/* The request between seven others that come at other times, have other lengths and end earlier or later. */
+static void run_in_company(const sl_model *m, const sl_engine_options *options, const int32_t *prompt, size_t n,
+                           size_t n_vocab, run_result *got)
+{
+    static const size_t length[7] = { 1, 40, 5, 133, 2, 17, 64 }, predict[7] = { 9, 3, 20, 1, 5, 2, 8 };
+    sl_engine_options o = *options;
+    run_result other[7] = { 0 };
+    int32_t ids[7][133];
+    sl_engine *e = NULL;
+    sl_err err = { 0 };
+    o.n_seqs = 8;
+    o.n_outputs = o.n_ubatch;
+    if (sl_engine_create(&e, m, &o, &err))
+        fail_msg("%s", err.msg);
+    for (size_t i = 0; i < 7; i++) {
+        fill_prompt(ids[i], length[i], 100 + i, n_vocab);
+        run_submit(e, ids[i], length[i], predict[i], &other[i]);
+        if (i == 3)
+            run_submit(e, prompt, n, N_PREDICT, got);
+        if (i % 2)
+            assert_int_equal(sl_engine_step(e, &err), SL_OK);
+    }
+    run_all(e);
+    for (size_t i = 0; i < 7; i++) {
+        assert_true(other[i].ended && other[i].n_tokens == predict[i]);
+        run_result_free(&other[i]);
+    }
+    sl_engine_destroy(e);
+}
+
+static void same_bits(const char *act, const char *kv_type)
+{
+    static const sl_engine_options variants[] = {
+        { .n_threads = 2, .n_ubatch = 512 },
+        { .n_threads = 3, .n_ubatch = 64 },
+        { .n_threads = 1, .n_ubatch = 7 },
+        { .n_threads = 2, .n_ubatch = 101, .mode = "eager" },
+        { .n_threads = 1, .n_ubatch = 512, .kv_page = 16 },
+        { .n_threads = 1, .n_ubatch = 150, .kv_page = 48 },
+        { .n_threads = 2, .n_ubatch = 1, .kv_page = 256 },
+    };
+    sl_model *m = NULL;
+    sl_err err = { 0 };
+    sl_model_info info;
+    if (sl_model_open(&m, path, &err))
+        fail_msg("%s", err.msg);
+    sl_model_describe(m, &info);
+    const size_t n = info.n_layers > 8 ? 70 : 290; /* a real model takes its time */
+    int32_t prompt[290];
+    fill_prompt(prompt, n, 1, info.n_vocab);
+
+    run_result want = { 0 };
+    const sl_engine_options plain = {
+        .n_threads = 1, .n_ubatch = 512, .n_outputs = 512, .n_ctx = 512, .act = act, .kv_type = kv_type
+    };
+    run_alone(m, &plain, prompt, n, N_PREDICT, &want);
+    for (size_t i = 0; i <= SL_COUNT(variants); i++) {
+        char what[256];
+        run_result got = { 0 };
+        sl_engine_options o =
+            i < SL_COUNT(variants) ? variants[i] : (sl_engine_options){ .n_threads = 2, .n_ubatch = 48 };
+        o.n_ctx = 512;
+        o.n_outputs = o.n_ubatch;
+        o.act = act;
+        o.kv_type = kv_type;
+        snprintf(what, sizeof what, "%s act=%s kv=%s -t %zu -ub %zu page %zu %s%s", path, act, kv_type, o.n_threads,
+                 o.n_ubatch, o.kv_page, o.mode ? o.mode : "", i < SL_COUNT(variants) ? "" : "among seven others");
+        if (i < SL_COUNT(variants))
+            run_alone(m, &o, prompt, n, N_PREDICT, &got);
+        else
+            run_in_company(m, &o, prompt, n, info.n_vocab, &got);
+        assert_same(&want, &got, what);
+        run_result_free(&got);
+    }
+    run_result_free(&want);
+    sl_model_close(m);
+}
+
+static void default_types(void **state)
+{
+    (void)state;
+    same_bits("int8", "f16");
+}
+
+static void exact_types(void **state)
+{
+    (void)state;
+    same_bits("f32", "f32");
+}
+
+static void bf16_pages(void **state)
+{
+    (void)state;
+    same_bits("int8", "bf16");
+}
+
+int main(int argc, char **argv)
+{
+    static char cached[1024];
+    struct stat file = { 0 };
+    if (argc != 2) {
+        fprintf(stderr, "usage: test_bitwise MODEL.gguf|--default-model\n");
+        return 2;
+    }
+    path = argv[1];
+    if (strcmp(path, "--default-model") == 0) {
+        if (!default_model(cached, sizeof cached))
+            return EXIT_SKIPPED;
+        path = cached;
+    } else if (stat(path, &file) == 0 && file.st_size == 0) {
+        printf("SKIPPED: %s could not be made (python3-numpy is missing)\n", path);
+        return EXIT_SKIPPED;
+    }
+    const struct CMUnitTest tests[] = { cmocka_unit_test(default_types), cmocka_unit_test(exact_types),
+                                        cmocka_unit_test(bf16_pages) };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
