@@ -15,8 +15,7 @@ void sl_linear_init_avx2_u4(sl_kernels *k);
 void sl_linear_init_avx2_s8(sl_kernels *k);
 void sl_linear_init_avx2_f32(sl_kernels *k);
 
-/* Columns k0..k1 as f32: [k / 8][8 rows][8]. */
-sl_panel_decode_fn sl_decode_f32_avx2_q8_0, sl_decode_f32_avx2_q4_0, sl_decode_f32_avx2_q4_1;
+sl_panel_micro_fn sl_micro_f32_avx2; /* linear_f32.c; what reads stored rows for it is in rows_f32.c */
 
 SL_ALWAYS_INLINE void row_pointers(const uint8_t *row[SL_PANEL_ROWS], const sl_tensor *w, size_t r0, size_t r1)
 {
@@ -56,7 +55,11 @@ SL_ALWAYS_INLINE __m256 halves(const uint8_t *const row[SL_PANEL_ROWS], size_t a
 }
 
 /* Unroll loops of constant length, so that their arrays are registers. */
+#ifdef __clang__
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
 #define UNROLL _Pragma("GCC unroll 16")
+#endif
 
 /* Take sums in the order as written: left alone, compilers reorder integer sums of unrolled
  * loops into trees, whose many partial sums go through the stack. */
@@ -95,6 +98,21 @@ SL_ALWAYS_INLINE void store_rows(float *y, __m256 v, size_t rows)
         _mm256_storeu_ps(y, v);
     else
         _mm256_maskstore_ps(y, lanes8(rows), v);
+}
+
+/* ((l0 + l4) + (l1 + l5)) + ((l2 + l6) + (l3 + l7)) of 4 rows. */
+SL_ALWAYS_INLINE __m128 reduce4(const __m256 a[4])
+{
+    __m128 s[4];
+    UNROLL
+    for (size_t i = 0; i < 4; i++)
+        s[i] = _mm_add_ps(_mm256_castps256_ps128(a[i]), _mm256_extractf128_ps(a[i], 1));
+    return _mm_hadd_ps(_mm_hadd_ps(s[0], s[1]), _mm_hadd_ps(s[2], s[3]));
+}
+
+SL_ALWAYS_INLINE __m256 reduce8(const __m256 a[8])
+{
+    return _mm256_insertf128_ps(_mm256_castps128_ps256(reduce4(a)), reduce4(a + 4), 1);
 }
 
 #endif

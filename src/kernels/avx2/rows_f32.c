@@ -1,0 +1,264 @@
+/* rows_f32.c - panel type f32: stored rows of every format as f32, for decode and narrow.
+ *
+ * A group of 32 columns of a row is 4 vectors. The values are those of the reference in quant/:
+ * a product rounds before its minimum is added. What narrow adds up, and in which order, is
+ * in linear_f32.c. */
+#include "kernels/avx2/linear_in.h"
+
+/* Tokens up to which reading the rows again beats a panel: blocks cost more to decode. */
+#define NARROW_MAX_FLOATS 16
+#define NARROW_MAX_BLOCKS 3
+
+#define GROUP_STEPS (SL_GROUP / 8)
+
+/* Where a function takes a format, it is a constant: it is inlined once for each. */
+
+/* ---- one row ------------------------------------------------------------------- */
+
+SL_ALWAYS_INLINE size_t group_bytes(sl_format f)
+{
+    switch (f) {
+    case SL_FORMAT_F32:
+        return SL_GROUP * sizeof(float);
+    case SL_FORMAT_Q8_0:
+        return sizeof(sl_block_q8_0);
+    case SL_FORMAT_Q4_0:
+        return sizeof(sl_block_q4_0);
+    case SL_FORMAT_Q4_1:
+        return sizeof(sl_block_q4_1);
+    default:
+        return SL_GROUP * sizeof(uint16_t);
+    }
+}
+
+SL_ALWAYS_INLINE bool is_float(sl_format f)
+{
+    return f == SL_FORMAT_F32 || f == SL_FORMAT_F16 || f == SL_FORMAT_BF16;
+}
+
+/* 8 numbers of F32, F16 or BF16. */
+SL_ALWAYS_INLINE __m256 load_floats(const uint8_t *p, sl_format f)
+{
+    if (f == SL_FORMAT_F32)
+        return _mm256_loadu_ps((const float *)(const void *)p);
+    const __m128i v = _mm_loadu_si128((const __m128i *)(const void *)p);
+    if (f == SL_FORMAT_F16)
+        return _mm256_cvtph_ps(v);
+    return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(v), 16));
+}
+
+/* The last n <= 8 numbers of a row, then zeros. The row may end where its memory ends. */
+SL_ALWAYS_INLINE __m256 load_floats_tail(const uint8_t *p, size_t n, sl_format f)
+{
+    uint8_t b[8 * sizeof(float)] = { 0 };
+    memcpy(b, p, n * (group_bytes(f) / SL_GROUP));
+    return load_floats(b, f);
+}
+
+SL_ALWAYS_INLINE __m256 half_at(const uint8_t *p)
+{
+    return _mm256_broadcastss_ps(_mm_cvtph_ps(_mm_cvtsi32_si128(sl_load_le16(p))));
+}
+
+/* 16 whole numbers as f32. */
+SL_ALWAYS_INLINE void widen(__m256 b[2], __m128i q)
+{
+    b[0] = _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(q));
+    b[1] = _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_unpackhi_epi64(q, q)));
+}
+
+/* One group of a row, which starts at p. */
+SL_ALWAYS_INLINE void load_group(__m256 b[GROUP_STEPS], const uint8_t *p, sl_format f)
+{
+    if (is_float(f)) {
+        UNROLL
+        for (size_t c = 0; c < GROUP_STEPS; c++)
+            b[c] = load_floats(p + c * (group_bytes(f) / GROUP_STEPS), f);
+        return;
+    }
+    const __m256 d = half_at(p);
+    if (f == SL_FORMAT_Q8_0) {
+        p += offsetof(sl_block_q8_0, q);
+        widen(b, _mm_loadu_si128((const __m128i *)(const void *)p));
+        widen(b + 2, _mm_loadu_si128((const __m128i *)(const void *)(p + 16)));
+    } else {
+        const size_t at = f == SL_FORMAT_Q4_0 ? offsetof(sl_block_q4_0, q) : offsetof(sl_block_q4_1, q);
+        const __m128i q = _mm_loadu_si128((const __m128i *)(const void *)(p + at)), low = _mm_set1_epi8(15);
+        const __m128i bias = _mm_set1_epi8(f == SL_FORMAT_Q4_0 ? 8 : 0);
+        widen(b, _mm_sub_epi8(_mm_and_si128(q, low), bias));
+        widen(b + 2, _mm_sub_epi8(_mm_and_si128(_mm_srli_epi16(q, 4), low), bias));
+    }
+    UNROLL
+    for (size_t c = 0; c < GROUP_STEPS; c++)
+        b[c] = _mm256_mul_ps(b[c], d);
+    if (f == SL_FORMAT_Q4_1) {
+        const __m256 m = half_at(p + offsetof(sl_block_q4_1, m));
+        UNROLL
+        for (size_t c = 0; c < GROUP_STEPS; c++)
+            b[c] = _mm256_add_ps(b[c], m);
+    }
+}
+
+/* ---- decode -------------------------------------------------------------------- */
+
+SL_ALWAYS_INLINE void decode(void *dst, const sl_tensor *w, size_t r0, size_t r1, size_t k0, size_t k1, sl_format f)
+{
+    const uint8_t *row[SL_PANEL_ROWS];
+    row_pointers(row, w, r0, r1);
+    float *out = dst;
+    for (size_t g = k0 / SL_GROUP; g < k1 / SL_GROUP; g++, out += SL_GROUP * SL_PANEL_ROWS)
+        for (size_t i = 0; i < SL_PANEL_ROWS; i++) {
+            __m256 b[GROUP_STEPS];
+            load_group(b, row[i] + g * group_bytes(f), f);
+            UNROLL
+            for (size_t c = 0; c < GROUP_STEPS; c++)
+                _mm256_storeu_ps(out + (c * SL_PANEL_ROWS + i) * 8, b[c]);
+        }
+    /* only floats: blocks have no such rest */
+    for (size_t k = k1 / SL_GROUP * SL_GROUP; k < k1; k += 8)
+        for (size_t i = 0; i < SL_PANEL_ROWS; i++, out += 8)
+            _mm256_storeu_ps(out, load_floats_tail(row[i] + k * (group_bytes(f) / SL_GROUP), SL_MIN(8, k1 - k), f));
+}
+
+/* ---- narrow -------------------------------------------------------------------- */
+
+/* Group g of n_rows rows times n tokens, whose columns of that group begin at a. Floats go step
+ * by step, so that a token's 8 numbers are loaded once for all rows; blocks row by row, so that
+ * their scale is. */
+SL_ALWAYS_INLINE void add_group(__m256 *acc, const uint8_t *const *row, size_t g, const float *a, size_t lda, size_t n,
+                                size_t n_rows, sl_format f)
+{
+    const size_t at = g * group_bytes(f), step = group_bytes(f) / GROUP_STEPS;
+    if (is_float(f)) {
+        UNROLL
+        for (size_t c = 0; c < GROUP_STEPS; c++)
+            UNROLL
+        for (size_t i = 0; i < n_rows; i++) {
+            const __m256 b = load_floats(row[i] + at + c * step, f);
+            UNROLL
+            for (size_t j = 0; j < n; j++)
+                acc[j * n_rows + i] = _mm256_fmadd_ps(b, _mm256_loadu_ps(a + j * lda + 8 * c), acc[j * n_rows + i]);
+        }
+        return;
+    }
+    UNROLL
+    for (size_t i = 0; i < n_rows; i++) {
+        __m256 b[GROUP_STEPS];
+        load_group(b, row[i] + at, f);
+        UNROLL
+        for (size_t c = 0; c < GROUP_STEPS; c++)
+            UNROLL
+        for (size_t j = 0; j < n; j++)
+            acc[j * n_rows + i] = _mm256_fmadd_ps(b[c], _mm256_loadu_ps(a + j * lda + 8 * c), acc[j * n_rows + i]);
+    }
+}
+
+/* n tokens x n_rows stored rows, all columns; n is 1..3, n_rows 4 or 8, both constants. The first
+ * `rows` results are stored. `fetch` asks for the next n_rows rows on the way. */
+SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, size_t rows, const uint8_t *const *row, size_t row_bytes,
+                                  const sl_act *x, size_t t, bool fetch, size_t n, size_t n_rows, sl_format f)
+{
+    const float *a = x->f32 + t * x->ldf;
+    const uint8_t *ahead = row[0] + n_rows * row_bytes;
+    const size_t groups = x->K / SL_GROUP;
+    __m256 acc[12];
+    UNROLL
+    for (size_t i = 0; i < n_rows * n; i++)
+        acc[i] = _mm256_setzero_ps();
+    for (size_t g = 0; g < groups; g++, a += SL_GROUP) {
+        add_group(acc, row, g, a, x->ldf, n, n_rows, f);
+        if (fetch)
+            fetch_bytes(ahead + g * n_rows * group_bytes(f), n_rows * group_bytes(f));
+    }
+    for (size_t k = groups * SL_GROUP; k < x->K; k += 8, a += 8) {
+        const size_t left = SL_MIN(8, x->K - k);
+        UNROLL
+        for (size_t i = 0; i < n_rows; i++) {
+            const __m256 b = load_floats_tail(row[i] + k * (group_bytes(f) / SL_GROUP), left, f);
+            UNROLL
+            for (size_t j = 0; j < n; j++)
+                acc[j * n_rows + i] =
+                    _mm256_fmadd_ps(b, _mm256_maskload_ps(a + j * x->ldf, lanes8(left)), acc[j * n_rows + i]);
+        }
+    }
+    UNROLL
+    for (size_t j = 0; j < n; j++) {
+        if (n_rows == 8)
+            store_rows(y + j * ldy, reduce8(acc + j * n_rows), rows);
+        else
+            _mm_maskstore_ps(y + j * ldy, lanes4(rows), reduce4(acc + j * n_rows));
+    }
+}
+
+/* 4 rows stay in L1 or L2 while two or three tokens at a time pass over them. */
+SL_ALWAYS_INLINE void narrow_some(float *y, size_t ldy, size_t rows, const uint8_t *const *row, size_t row_bytes,
+                                  const sl_act *x, size_t t0, size_t t1, sl_format f)
+{
+    size_t t = t0;
+    for (; t1 - t == 3 || t1 - t > 4; t += 3, y += 3 * ldy)
+        narrow_tile(y, ldy, rows, row, row_bytes, x, t, t == t0, 3, 4, f);
+    for (; t < t1; t += 2, y += 2 * ldy)
+        narrow_tile(y, ldy, rows, row, row_bytes, x, t, t == t0, 2, 4, f);
+}
+
+SL_ALWAYS_INLINE void narrow(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const sl_act *x, size_t t0,
+                             size_t t1, sl_format f)
+{
+    for (size_t r = r0; r < r1; r += SL_PANEL_ROWS, y += SL_PANEL_ROWS) {
+        const size_t rows = SL_MIN(SL_PANEL_ROWS, r1 - r);
+        const uint8_t *row[SL_PANEL_ROWS];
+        row_pointers(row, w, r, r1);
+        if (t1 - t0 == 1) {
+            narrow_tile(y, ldy, rows, row, w->row_bytes, x, t0, true, 1, 8, f);
+            continue;
+        }
+        narrow_some(y, ldy, SL_MIN(rows, 4), row, w->row_bytes, x, t0, t1, f);
+        if (rows > 4)
+            narrow_some(y + 4, ldy, rows - 4, row + 4, w->row_bytes, x, t0, t1, f);
+    }
+}
+
+/* ---- the table ----------------------------------------------------------------- */
+
+#define FORMAT(id)                                                                                                     \
+    static void decode_##id(void *dst, const sl_tensor *w, size_t r0, size_t r1, size_t k0, size_t k1)                 \
+    {                                                                                                                  \
+        decode(dst, w, r0, r1, k0, k1, SL_FORMAT_##id);                                                                \
+    }                                                                                                                  \
+    static void narrow_##id(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const sl_act *x,           \
+                            size_t t0, size_t t1)                                                                      \
+    {                                                                                                                  \
+        narrow(y, ldy, w, r0, r1, x, t0, t1, SL_FORMAT_##id);                                                          \
+    }
+FORMAT(F32)
+FORMAT(F16)
+FORMAT(BF16)
+FORMAT(Q8_0)
+FORMAT(Q4_0)
+FORMAT(Q4_1)
+#undef FORMAT
+
+static sl_panel panel(sl_panel_decode_fn *decode_fn, sl_panel_narrow_fn *narrow_fn, size_t narrow_max)
+{
+    return (sl_panel){ .name = "f32 x8",
+                       .needs = SL_NEED_F32,
+                       .narrow_needs = SL_NEED_F32,
+                       .group_bytes = SL_GROUP * SL_PANEL_ROWS * sizeof(float),
+                       .k_block = 0,
+                       .decode = decode_fn,
+                       .micro = sl_micro_f32_avx2,
+                       .narrow = narrow_fn,
+                       .narrow_max = narrow_max };
+}
+
+void sl_linear_init_avx2_f32(sl_kernels *k)
+{
+    for (size_t act = 0; act < SL_ACT_COUNT; act++) {
+        k->panel[SL_FORMAT_F32][act] = panel(decode_F32, narrow_F32, NARROW_MAX_FLOATS);
+        k->panel[SL_FORMAT_F16][act] = panel(decode_F16, narrow_F16, NARROW_MAX_FLOATS);
+        k->panel[SL_FORMAT_BF16][act] = panel(decode_BF16, narrow_BF16, NARROW_MAX_FLOATS);
+    }
+    k->panel[SL_FORMAT_Q8_0][SL_ACT_F32] = panel(decode_Q8_0, narrow_Q8_0, NARROW_MAX_BLOCKS);
+    k->panel[SL_FORMAT_Q4_0][SL_ACT_F32] = panel(decode_Q4_0, narrow_Q4_0, NARROW_MAX_BLOCKS);
+    k->panel[SL_FORMAT_Q4_1][SL_ACT_F32] = panel(decode_Q4_1, narrow_Q4_1, NARROW_MAX_BLOCKS);
+}
