@@ -423,14 +423,14 @@ sl_status sl_engine_step(sl_engine *e, sl_err *err)
     admit(e);
     if (!e->n_running)
         return SL_OK;
-    gather(e);
-    if (e->settings.mode == SL_MODE_EAGER) {
+    if (e->settings.mode == SL_MODE_EAGER) { /* first, so that a failure leaves every request as it was */
         sl_arena_reset(&e->plan_arena);
         const sl_status rc = build_plan(e, err);
         if (rc)
             return rc;
         sl_plan_bind(&e->plan, e->workspace);
     }
+    gather(e);
     sl_run_step(&e->plan, &e->batch.step, e->kv, e->pool, e->trace, &e->counts);
     e->stats.steps++;
     deliver(e);
