@@ -205,23 +205,30 @@ static void bench_context(ca *c, const void *arg)
             2.0 * (double)(s->R * s->C) * (double)(s->P * b->n_pages));
 }
 
+static void bench_both(ca *c, sl_kv_type type, size_t R, size_t C, size_t n_pages)
+{
+    bench_shape b = { { .type = type, .R = R, .C = C, .P = 64 }, n_pages, false };
+    if (CA_NEW(c, attn_scores[type]))
+        ca_case(c, bench_context, &b, "attn_scores %s R=%zu C=%zu P=64 pages=%zu", page_type_name(type), R, C, n_pages);
+    b.mix = true;
+    if (CA_NEW(c, attn_mix[type]))
+        ca_case(c, bench_context, &b, "attn_mix %s R=%zu C=%zu P=64 pages=%zu", page_type_name(type), R, C, n_pages);
+}
+
+/* A chunk in prefill; a few heads over a context in L2, and over one in memory, for which the
+ * twins would take minutes. */
 static void bench(ca *c)
 {
-    static const struct {
-        size_t R, n_pages; /* a chunk in prefill; few heads over a context in L2, and in memory */
-    } runs[] = { { 48, 4 },  { 1, 16 },   { 2, 16 },   { 3, 16 },   { 4, 16 },  { 8, 16 },
-                 { 12, 16 }, { 1, 8192 }, { 2, 8192 }, { 4, 8192 }, { 8, 8192 } };
+    static const size_t few[] = { 1, 2, 3, 4, 8, 12 };
     for (size_t type = 0; type < SL_KV_COUNT; type++)
-        for (size_t C = 64; C <= 128; C += 64)
-            for (size_t i = 0; i < sizeof runs / sizeof *runs; i++)
-                for (int mix = 0; mix < 2; mix++) {
-                    const bench_shape b = { { .type = (sl_kv_type)type, .R = runs[i].R, .C = C, .P = 64 },
-                                            runs[i].n_pages,
-                                            mix };
-                    if (mix ? CA_NEW(c, attn_mix[type]) : CA_NEW(c, attn_scores[type]))
-                        ca_case(c, bench_context, &b, "%s %s R=%zu C=%zu P=64 pages=%zu",
-                                mix ? "attn_mix" : "attn_scores", page_type_name(b.s.type), b.s.R, C, b.n_pages);
-                }
+        for (size_t C = 64; C <= 128; C += 64) {
+            bench_both(c, (sl_kv_type)type, 48, C, 4);
+            for (size_t i = 0; i < sizeof few / sizeof *few; i++) {
+                bench_both(c, (sl_kv_type)type, few[i], C, 16);
+                if (c->isa > SL_ISA_SCALAR)
+                    bench_both(c, (sl_kv_type)type, few[i], C, 8192);
+            }
+        }
 }
 
 /* ---- the grid -------------------------------------------------------------------- */
@@ -239,16 +246,17 @@ static void check_both(ca *c, const shape *s)
 
 static void check_type(ca *c, sl_kv_type type)
 {
-    for (size_t C = 2; C <= 134; C += 2) /* every tail of a head's width, few rows and many */
-        for (size_t R = 3; R <= 9; R += 6)
-            check_both(c, &(shape){ type, R, C, 16, 0, 16, false });
+    static const size_t rows[] = { 3, 8, 14 }; /* what AVX2 does in one block, in several, and packed */
+    for (size_t C = 2; C <= 134; C += 2)       /* every tail of a head's width */
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+            check_both(c, &(shape){ type, rows[i], C, 16, 0, 16, false });
     static const size_t widths[] = { 24, 64, 80, 128, 192, 256, 576 };
     for (size_t i = 0; i < sizeof widths / sizeof *widths; i++)
-        for (size_t R = 1; R <= 13; R++)
+        for (size_t R = 1; R <= 15; R++)
             check_both(c, &(shape){ type, R, widths[i], 64, 16, 16 + (R * 11 + i) % 33, R % 2 });
     for (size_t n = 1; n <= 64; n++) /* every number of tokens */
-        for (size_t R = 2; R <= 8; R += 3)
-            check_both(c, &(shape){ type, R, 24, 64, 0, n, false });
+        for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+            check_both(c, &(shape){ type, rows[i], 24, 64, 0, n, false });
     for (size_t at = 1; at < 16; at += 3)
         check_both(c, &(shape){ type, 4, 24, 32, at, 32 - at, false });
     check_both(c, &(shape){ type, 48, 64, 64, 0, 64, false });

@@ -1,6 +1,7 @@
 /* checkasm.c - the program: subjects, ISAs, command line.
  *
  *   checkasm [--bench] [--seed N] [--verbose] [PART-OF-A-CASE-NAME]
+ *   checkasm --self-test      does the harness see what is wrong?
  *
  * Exit 0: all passed; 1: something failed; 2: wrong usage. */
 #include "harness.h"
@@ -58,18 +59,20 @@ static void run_isa(ca_state *s, bool bench, sl_isa isa)
 
 static int usage(void)
 {
-    fprintf(stderr, "usage: checkasm [--bench] [--seed N] [--verbose] [PART-OF-A-CASE-NAME]\n");
+    fprintf(stderr, "usage: checkasm [--bench] [--seed N] [--verbose] [PART-OF-A-CASE-NAME] | --self-test\n");
     return 2;
 }
 
 int main(int argc, char **argv)
 {
     static ca_state state = { .seed = 1 };
-    bool bench = false;
+    bool bench = false, self_test = false;
     for (int i = 1; i < argc; i++) {
         char *end = NULL;
         if (strcmp(argv[i], "--bench") == 0) {
             bench = true;
+        } else if (strcmp(argv[i], "--self-test") == 0) {
+            self_test = true;
         } else if (strcmp(argv[i], "--verbose") == 0) {
             state.verbose = true;
         } else if (strcmp(argv[i], "--seed") == 0 && i + 1 < argc) {
@@ -83,6 +86,8 @@ int main(int argc, char **argv)
         }
     }
     ca_catch_crashes();
+    if (self_test)
+        return ca_self_test() ? 0 : 1;
     if (!bench)
         printf("seed %" PRIu64 "\n", state.seed);
     for (int isa = SL_ISA_SCALAR; isa < SL_ISA_COUNT; isa++)

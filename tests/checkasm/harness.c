@@ -31,7 +31,7 @@ static void on_crash(int signal_number)
 void ca_catch_crashes(void)
 {
     struct sigaction sa = { .sa_handler = on_crash, .sa_flags = SA_NODEFER };
-    const int signals[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE };
+    const int signals[] = { SIGSEGV, SIGBUS, SIGILL, SIGFPE, SIGABRT };
     for (size_t i = 0; i < sizeof signals / sizeof *signals; i++)
         sigaction(signals[i], &sa, NULL);
 }
@@ -134,7 +134,7 @@ void ca_case(ca *c, ca_body *body, const void *arg, const char *fmt, ...)
 void ca_fail(ca *c, const char *fmt, ...)
 {
     ca_state *s = c->state;
-    if (s->n_messages++ >= MESSAGES_MAX)
+    if (s->n_messages++ >= MESSAGES_MAX || s->quiet)
         return;
     va_list ap;
     va_start(ap, fmt);

@@ -17,6 +17,7 @@ struct ca_state {
     const char *filter; /* part of a case's name; NULL: all */
     uint64_t seed;
     bool verbose;
+    bool quiet; /* failures are counted, not told */
 
     char name[160]; /* of the case that runs */
     uint64_t rng;
@@ -28,5 +29,6 @@ struct ca_state {
 };
 
 void ca_catch_crashes(void);
+bool ca_self_test(void);
 
 #endif

@@ -68,6 +68,22 @@ static void check_softmax_shape(ca *c, const void *arg)
     ca_time(c, run_softmax, &a, 8.0 * (double)s->n, 0);
 }
 
+/* All of exp: with a maximum of 0 the differences are exact, and 1 ulp is all that is allowed. */
+static void check_softmax_sweep(ca *c, const void *arg)
+{
+    (void)arg;
+    const double step = 0x1p-10;
+    for (double from = -110; from < 0; from += CHUNK * step) {
+        float s[CHUNK] = { 0 }, x[CHUNK], max, sum;
+        for (size_t j = 1; j < CHUNK; j++)
+            s[j] = fminf(0, (float)(from + (double)j * step) + ca_uniform(c, 0, (float)step));
+        memcpy(x, s, sizeof x);
+        c->k->attn_softmax(s, CHUNK, &max, &sum);
+        for (size_t j = 0; j < CHUNK; j++)
+            ca_near(c, "exp", j, s[j], exp(x[j]), exp(x[j]) * 0x1p-23 + 0x1p-149);
+    }
+}
+
 /* A NaN among the scores must reach the sum. */
 static void check_softmax_nan(ca *c, const void *arg)
 {
@@ -138,6 +154,8 @@ void check_softmax(ca *c)
                 const shape s = { n, spreads[i] };
                 ca_case(c, check_softmax_shape, &s, "attn_softmax n=%zu spread=%g", n, (double)spreads[i]);
             }
+        if (!c->bench)
+            ca_case(c, check_softmax_sweep, NULL, "attn_softmax sweep");
         for (size_t n = 1; n < 20 && !c->bench; n++)
             ca_case(c, check_softmax_nan, &n, "attn_softmax n=%zu with NaN", n);
     }

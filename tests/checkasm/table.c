@@ -14,6 +14,8 @@ static void check_rows(ca *c, const void *arg)
         if (!slot)
             ca_fail(c, "function %zu after rms_norm is not set", i);
     }
+    if (!strstr(sl_kernels_built(), sl_isa_name(c->isa)))
+        ca_fail(c, "sl_kernels_built() says \"%s\"", sl_kernels_built());
     if (!c->k->quantize)
         ca_fail(c, "quantize is not set");
 }

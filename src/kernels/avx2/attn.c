@@ -188,9 +188,9 @@ SL_ALWAYS_INLINE void block_ragged(block_fn *fn, size_t rows, const job *j, cons
         joint = SL_MIN(joint, (size_t)n[r]);
     job part = *j;
     part.k1 = joint;
-    if (part.k0 < part.k1)
+    if (joint > 0)
         fn(rows, &part, b, width);
-    part.k0 = SL_MAX(j->k0, joint);
+    part.k0 = joint;
     for (size_t r = 0; n && r < rows; r++) {
         part.k1 = SL_MIN(j->k1, (size_t)n[r]);
         part.out = j->out + r * j->ldo;
@@ -224,7 +224,7 @@ SL_ALWAYS_INLINE void many_rows(b_kind kind, const job *j, size_t R, const uint3
     for (size_t x = 0; x < width; x += PACK_X) {
         const size_t w = SL_MIN(width - x, (size_t)PACK_X);
         const tail_mask lo = tail_of(SL_MIN(w, (size_t)8)), hi = tail_of(w > 8 ? w - 8 : 0);
-        for (size_t k0 = j->k0; k0 < j->k1; k0 += PACK_K) {
+        for (size_t k0 = 0; k0 < j->k1; k0 += PACK_K) {
             const size_t k1 = SL_MIN(k0 + PACK_K, j->k1);
             if (w == PACK_X)
                 pack(kind, buf, b, k0, k1, x, NULL, NULL);
@@ -242,7 +242,7 @@ SL_ALWAYS_INLINE void many_rows(b_kind kind, const job *j, size_t R, const uint3
                                    .a = j->a + r * j->lda + k0,
                                    .lda = j->lda,
                                    .k1 = k1 - k0,
-                                   .zero = j->zero && k0 == j->k0 };
+                                   .zero = j->zero && k0 == 0 };
                 block_ragged(block_f32, rows, &part, n ? left : NULL, &packed, w);
             }
         }
