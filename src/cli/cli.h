@@ -76,13 +76,15 @@ sl_exit sl_cli_failed(const char *fmt, ...) __attribute__((format(printf, 1, 2))
 /* Write to stdout now. False, once and for all, when stdout cannot take it (reader gone, disk
  * full); sl_cli_stdout_end then says so. */
 bool sl_cli_write(const char *bytes, size_t n);
+void sl_cli_write_ids(const sl_ids *ids); /* "[1, 2]" and a newline */
 bool sl_cli_flush(void);
 /* Flush; SL_EXIT_FAILED with a message when anything could not be written, else `code`. */
 sl_exit sl_cli_stdout_end(sl_exit code);
 
 /* One JSON value and a newline. Takes the reference; NULL (no memory) fails. */
 sl_exit sl_cli_print_json(json_t *value);
-json_t *sl_cli_json_text(const char *text, size_t len); /* what is no UTF-8 becomes U+FFFD */
+/* What is no UTF-8 becomes U+FFFD; `text` may be NULL when len is 0. */
+json_t *sl_cli_json_text(const char *text, size_t len);
 
 bool sl_cli_progress_wanted(bool quiet); /* stderr is a terminal */
 /* A line that overwrites itself; `text` NULL clears it. */

@@ -120,26 +120,6 @@ void sl_session_formats(const sl_model *m, sl_str *out)
     }
 }
 
-static void tell(const sl_session *s, const sl_memory *m)
-{
-    sl_model_info info;
-    sl_cpu_info cpu;
-    sl_str formats = { 0 };
-    const size_t total = m->weights + m->kv + m->workspace + m->rest;
-    sl_model_describe(s->model, &info);
-    sl_cpu_describe(&cpu);
-    sl_session_formats(s->model, &formats);
-    fprintf(stderr, "%s (%s, %s parameters, %s)\n", info.name, info.arch, sl_cli_count(info.n_params).text,
-            formats.data ? formats.data : "?");
-    fprintf(stderr, "memory: weights %s (mapped) + KV cache up to %s + workspace %s + other %s = %s\n",
-            sl_cli_bytes(m->weights).text, sl_cli_bytes(m->kv).text, sl_cli_bytes(m->workspace).text,
-            sl_cli_bytes(m->rest).text, sl_cli_bytes(total).text);
-    if (cpu.memory_bytes && total > cpu.memory_bytes)
-        fprintf(stderr, "sluice: warning: this machine has %s; a smaller --ctx-size takes less\n",
-                sl_cli_bytes(cpu.memory_bytes).text);
-    sl_str_fini(&formats);
-}
-
 static sl_exit open_trace(sl_session *s, const sl_args *args)
 {
     if (!args->trace)
@@ -151,10 +131,8 @@ static sl_exit open_trace(sl_session *s, const sl_args *args)
     return SL_EXIT_OK;
 }
 
-sl_exit sl_session_start(sl_session *s, const sl_args *args, size_t n_seqs, size_t n_outputs)
+sl_exit sl_session_options(sl_session *s, const sl_args *args, size_t n_seqs, size_t n_outputs)
 {
-    sl_err err = { 0 };
-    sl_memory memory;
     s->options = (sl_engine_options){ .n_threads = (size_t)args->threads,
                                       .n_ctx = (size_t)args->ctx_size,
                                       .n_ubatch = (size_t)args->ubatch_size,
@@ -167,36 +145,67 @@ sl_exit sl_session_start(sl_session *s, const sl_args *args, size_t n_seqs, size
                                       .fusion = args->fusion,
                                       .attn = args->attn,
                                       .attn_window = (size_t)args->attn_window };
-    const double begin = sl_cli_now();
-    if (open_trace(s, args))
-        return SL_EXIT_FAILED;
-    if (sl_engine_estimate(s->model, &s->options, &memory, &err))
+    return open_trace(s, args);
+}
+
+sl_exit sl_session_tell(const sl_session *s, const sl_args *args)
+{
+    sl_err err = { 0 };
+    sl_memory m;
+    sl_model_info info;
+    sl_cpu_info cpu;
+    sl_str formats = { 0 };
+    if (sl_engine_estimate(s->model, &s->options, &m, &err))
         return sl_cli_fail(&err);
-    if (!args->quiet)
-        tell(s, &memory);
-    if (sl_engine_create(&s->engine, s->model, &s->options, &err))
-        return sl_cli_fail(&err);
-    s->load_s += sl_cli_now() - begin;
+    if (args->quiet)
+        return SL_EXIT_OK;
+    const size_t total = m.weights + m.kv + m.workspace + m.rest;
+    sl_model_describe(s->model, &info);
+    sl_cpu_describe(&cpu);
+    sl_session_formats(s->model, &formats);
+    fprintf(stderr, "%s (%s, %s parameters, %s)\n", info.name, info.arch, sl_cli_count(info.n_params).text,
+            formats.data ? formats.data : "?");
+    fprintf(stderr, "memory: weights %s (mapped) + KV cache up to %s + workspace %s + other %s = %s\n",
+            sl_cli_bytes(m.weights).text, sl_cli_bytes(m.kv).text, sl_cli_bytes(m.workspace).text,
+            sl_cli_bytes(m.rest).text, sl_cli_bytes(total).text);
+    if (cpu.memory_bytes && total > cpu.memory_bytes)
+        fprintf(stderr, "sluice: warning: this machine has %s; a smaller --ctx-size takes less\n",
+                sl_cli_bytes(cpu.memory_bytes).text);
+    sl_str_fini(&formats);
     return SL_EXIT_OK;
 }
 
-static sl_exit write_trace(sl_session *s, const sl_args *args)
+sl_exit sl_session_start(sl_session *s, const sl_args *args, size_t n_seqs, size_t n_outputs)
 {
     sl_err err = { 0 };
-    sl_status rc = sl_engine_trace_write(s->engine, s->trace, &err);
+    const double begin = sl_cli_now();
+    sl_exit code = sl_session_options(s, args, n_seqs, n_outputs);
+    if (!code)
+        code = sl_session_tell(s, args);
+    if (!code && sl_engine_create(&s->engine, s->model, &s->options, &err))
+        code = sl_cli_fail(&err);
+    s->load_s += sl_cli_now() - begin;
+    return code;
+}
+
+sl_exit sl_session_write_trace(sl_session *s, const sl_engine *e, const sl_args *args, sl_exit code)
+{
+    sl_err err = { 0 };
+    if (!s->trace || !e || (code != SL_EXIT_OK && code != SL_EXIT_INTERRUPTED))
+        return code;
+    sl_status rc = sl_engine_trace_write(e, s->trace, &err);
     if (!rc && fflush(s->trace))
         rc = sl_fail(&err, SL_EIO, "%s", strerror(errno));
     if (!rc && !args->quiet) {
-        rc = sl_engine_trace_summary(s->engine, stderr, &err);
+        rc = sl_engine_trace_summary(e, stderr, &err);
         fprintf(stderr, "trace: %s\n", args->trace);
     }
-    return rc ? sl_cli_failed("--trace %s: %s", args->trace, err.msg) : SL_EXIT_OK;
+    return rc ? sl_cli_failed("--trace %s: %s", args->trace, err.msg) : code;
 }
 
 sl_exit sl_session_end(sl_session *s, const sl_args *args, sl_exit code)
 {
-    if (s->trace && s->engine && (code == SL_EXIT_OK || code == SL_EXIT_INTERRUPTED) && write_trace(s, args))
-        code = SL_EXIT_FAILED;
+    code = sl_session_write_trace(s, s->engine, args, code);
     if (s->trace)
         fclose(s->trace);
     sl_engine_destroy(s->engine);

@@ -18,7 +18,11 @@ typedef struct sl_session {
 /* Find MODEL (a file, or the name of a cached model) and open it. */
 sl_exit sl_session_open(sl_session *s, const sl_args *args);
 
-/* Show the memory it will take on stderr, unless quiet, and make the engine. */
+/* What the options ask for; --trace opens its file. */
+sl_exit sl_session_options(sl_session *s, const sl_args *args, size_t n_seqs, size_t n_outputs);
+/* The model and the memory that an engine with s->options will take, on stderr unless quiet. */
+sl_exit sl_session_tell(const sl_session *s, const sl_args *args);
+/* Both, then make the engine. */
 sl_exit sl_session_start(sl_session *s, const sl_args *args, size_t n_seqs, size_t n_outputs);
 
 /* NULL, with a message, when the file has no vocabulary. */
@@ -27,7 +31,9 @@ const sl_tokenizer *sl_session_tokenizer(const sl_session *s);
 /* Every id of *ids within the vocabulary; `what` names their origin. */
 sl_exit sl_session_check_ids(const sl_session *s, const sl_ids *ids, const char *what);
 
-/* Write the trace if one was asked for, free all. Returns `code`, or a failure of its own. */
+/* With --trace: its file, and its table on stderr unless quiet. Returns `code`, or a failure. */
+sl_exit sl_session_write_trace(sl_session *s, const sl_engine *e, const sl_args *args, sl_exit code);
+/* Write the trace of s->engine if one was asked for, free all. Returns `code`, or a failure of its own. */
 sl_exit sl_session_end(sl_session *s, const sl_args *args, sl_exit code);
 
 /* "Q4_1 + F32 + Q8_0": formats of the tensors, those with most bytes first. */

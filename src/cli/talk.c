@@ -55,6 +55,17 @@ bool sl_cli_write(const char *bytes, size_t n)
     return !stdout_errno;
 }
 
+void sl_cli_write_ids(const sl_ids *ids)
+{
+    char word[24];
+    sl_cli_write("[", 1);
+    for (size_t i = 0; i < ids->n; i++) {
+        const int n = snprintf(word, sizeof word, "%s%d", i ? ", " : "", ids->data[i]);
+        sl_cli_write(word, (size_t)n);
+    }
+    sl_cli_write("]\n", 2);
+}
+
 bool sl_cli_flush(void)
 {
     if (!stdout_errno && (fflush(stdout) || ferror(stdout)))
@@ -90,7 +101,7 @@ sl_exit sl_cli_print_json(json_t *value)
 
 json_t *sl_cli_json_text(const char *text, size_t len)
 {
-    json_t *value = json_stringn(text, len);
+    json_t *value = json_stringn(text ? text : "", len);
     sl_str clean = { 0 };
     for (size_t i = 0; !value && i < len; i++) {
         const bool ascii = (unsigned char)text[i] < 0x80;
@@ -187,20 +198,6 @@ static bool is_separator(char c)
     return c == ',' || c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '[' || c == ']';
 }
 
-static bool add_id(sl_ids *ids, int32_t id)
-{
-    if (ids->n == ids->cap) {
-        const size_t more = ids->cap ? 2 * ids->cap : 256;
-        int32_t *data = sl_mem_grow(ids->data, ids->n * sizeof *data, more * sizeof *data);
-        if (!data)
-            return false;
-        ids->data = data;
-        ids->cap = more;
-    }
-    ids->data[ids->n++] = id;
-    return true;
-}
-
 sl_status sl_cli_read_ids(const char *text, size_t len, sl_ids *out, sl_err *err)
 {
     for (size_t i = 0; i < len;) {
@@ -216,8 +213,9 @@ sl_status sl_cli_read_ids(const char *text, size_t len, sl_ids *out, sl_err *err
         snprintf(word, sizeof word, "%.*s", (int)SL_MIN(n, sizeof word), text + i);
         if (n >= sizeof word || !sl_read_int(word, &id) || id < 0 || id > INT32_MAX)
             return sl_fail(err, SL_EINVAL, "\"%s\" is no token id", word);
-        if (!add_id(out, (int32_t)id))
-            return sl_fail(err, SL_ENOMEM, "no memory for %zu token ids", out->n);
+        const sl_status rc = sl_ids_push(out, (int32_t)id, err);
+        if (rc)
+            return rc;
         i += n;
     }
     return SL_OK;

@@ -11,24 +11,13 @@ typedef struct sl_tokenizing {
     sl_str text;
 } sl_tokenizing;
 
-static void print_ids(const sl_tokenizing *z)
-{
-    char word[24];
-    sl_cli_write("[", 1);
-    for (size_t i = 0; i < z->ids.n; i++) {
-        const int n = snprintf(word, sizeof word, "%s%d", i ? ", " : "", z->ids.data[i]);
-        sl_cli_write(word, (size_t)n);
-    }
-    sl_cli_write("]\n", 2);
-}
-
 static sl_exit text_to_ids(sl_tokenizing *z, const char *text, size_t len)
 {
     sl_err err = { 0 };
     z->ids.n = 0;
     if (sl_tokenize(z->tokenizer, text, len, z->flags, &z->ids, &err))
         return sl_cli_failed("%s", err.msg);
-    print_ids(z);
+    sl_cli_write_ids(&z->ids);
     return SL_EXIT_OK;
 }
 

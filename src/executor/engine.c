@@ -10,6 +10,7 @@
 #include <string.h>
 #include "base/num.h"
 #include "executor/batch.h"
+#include "executor/engine.h"
 #include "executor/model.h"
 #include "executor/options.h"
 #include "executor/report.h"
@@ -418,23 +419,73 @@ static void deliver(sl_engine *e)
     }
 }
 
+/* Eager mode plans each step anew; first of all, so that a failure leaves every request as it was. */
+static sl_status plan_step(sl_engine *e, sl_err *err)
+{
+    if (e->settings.mode != SL_MODE_EAGER)
+        return SL_OK;
+    sl_arena_reset(&e->plan_arena);
+    const sl_status rc = build_plan(e, err);
+    if (!rc)
+        sl_plan_bind(&e->plan, e->workspace);
+    return rc;
+}
+
+static void run_batch(sl_engine *e)
+{
+    sl_run_step(&e->plan, &e->batch.step, e->kv, e->pool, e->trace, &e->counts);
+    e->stats.steps++;
+}
+
 sl_status sl_engine_step(sl_engine *e, sl_err *err)
 {
     admit(e);
     if (!e->n_running)
         return SL_OK;
-    if (e->settings.mode == SL_MODE_EAGER) { /* first, so that a failure leaves every request as it was */
-        sl_arena_reset(&e->plan_arena);
-        const sl_status rc = build_plan(e, err);
-        if (rc)
-            return rc;
-        sl_plan_bind(&e->plan, e->workspace);
-    }
+    const sl_status rc = plan_step(e, err);
+    if (rc)
+        return rc;
     gather(e);
-    sl_run_step(&e->plan, &e->batch.step, e->kv, e->pool, e->trace, &e->counts);
-    e->stats.steps++;
+    run_batch(e);
     deliver(e);
     return SL_OK;
+}
+
+/* ---- steps without requests ---------------------------------------------------- */
+
+sl_status sl_engine_feed(sl_engine *e, const sl_feed *feed, size_t n_feeds, sl_err *err)
+{
+    assert(!sl_engine_busy(e));
+    const size_t n_ctx = e->settings.plan.env.limits.n_ctx;
+    size_t n = 0, n_outputs = 0;
+    for (size_t i = 0; i < n_feeds; i++) {
+        n += feed[i].n;
+        n_outputs += feed[i].logits;
+        if (e->slot[feed[i].seq].n_pos + feed[i].n > n_ctx)
+            return sl_fail(err, SL_EINVAL, "%zu positions, the context holds %zu",
+                           e->slot[feed[i].seq].n_pos + feed[i].n, n_ctx);
+    }
+    sl_batch_clear(&e->batch);
+    if (n > sl_batch_room(&e->batch) || n_outputs > sl_batch_output_room(&e->batch))
+        return sl_fail(err, SL_EINVAL, "%zu tokens and %zu rows of logits are more than one step takes", n, n_outputs);
+    const sl_status rc = plan_step(e, err);
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < n_feeds; i++)
+        add_tokens(e, &e->slot[feed[i].seq], feed[i].token, feed[i].n, feed[i].logits);
+    sl_batch_finish(&e->batch);
+    run_batch(e);
+    return SL_OK;
+}
+
+void sl_engine_rewind(sl_engine *e, size_t seq, size_t n_pos)
+{
+    sl_slot *slot = &e->slot[seq];
+    const size_t P = e->settings.kv.P, row = seq * e->settings.pages_per_seq;
+    assert(!slot->job && n_pos <= slot->n_pos);
+    for (size_t page = sl_div_up(n_pos, P); page < sl_div_up(slot->n_pos, P); page++)
+        sl_kv_page_drop(e->kv, e->table[row + page]);
+    slot->n_pos = n_pos;
 }
 
 void sl_engine_get_stats(const sl_engine *e, sl_engine_stats *out)

@@ -32,7 +32,4 @@ void sl_bpe_add(sl_bpe *b, sl_merge merge);
  * then 32 bytes for each of the piece. SL_ENOMEM; SL_EINVAL: 2^31 bytes or more. */
 sl_status sl_bpe_encode(const sl_bpe *b, const char *piece, size_t len, sl_ids *ids, sl_err *err);
 
-/* Append one id. SL_ENOMEM. */
-sl_status sl_ids_push(sl_ids *ids, int32_t id, sl_err *err);
-
 #endif

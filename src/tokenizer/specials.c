@@ -101,3 +101,29 @@ size_t sl_specials_next(const sl_specials *s, const char *text, size_t len, size
     *id = -1;
     return len;
 }
+
+/* Does a control token begin with text[0..len), or text with it? */
+static bool may_be_control(const sl_specials *s, const char *text, size_t len)
+{
+    size_t lo = 0, hi = s->n; /* those that begin with text[0..k) */
+    for (size_t k = 0; k < len && lo < hi; k++) {
+        const unsigned c = (unsigned char)text[k];
+        lo = lower(s, lo, hi, k, c);
+        hi = lower(s, lo, hi, k, c + 1);
+        for (; lo < hi && sl_lexicon_bytes(s->lexicon, (size_t)s->id[lo]).len == k + 1; lo++)
+            if (sl_lexicon_kind(s->lexicon, (size_t)s->id[lo]) != SL_TOKEN_USER)
+                return true;
+    }
+    for (; lo < hi; lo++) /* longer than the text */
+        if (sl_lexicon_kind(s->lexicon, (size_t)s->id[lo]) != SL_TOKEN_USER)
+            return true;
+    return false;
+}
+
+size_t sl_specials_next_control(const sl_specials *s, const char *text, size_t len, size_t from)
+{
+    for (size_t i = from; i < len; i++)
+        if ((s->starts[(unsigned char)text[i]] & STARTS_CONTROL) && may_be_control(s, text + i, len - i))
+            return i;
+    return len;
+}

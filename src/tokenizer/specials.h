@@ -24,4 +24,8 @@ void sl_specials_fini(sl_specials *s);
  * user added count always, control tokens only with `control`. None: len, and *id is -1. */
 size_t sl_specials_next(const sl_specials *s, const char *text, size_t len, size_t from, bool control, int32_t *id);
 
+/* The first place at or after `from` where a control token stands, or would if the right text
+ * followed. None: len. */
+size_t sl_specials_next_control(const sl_specials *s, const char *text, size_t len, size_t from);
+
 #endif

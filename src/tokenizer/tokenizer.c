@@ -195,6 +195,16 @@ int32_t sl_tokenizer_find(const sl_tokenizer *t, const char *text, size_t len)
     return sl_lexicon_find(&t->lexicon, text, len);
 }
 
+size_t sl_tokenizer_next_special(const sl_tokenizer *t, const char *text, size_t len, size_t from, int32_t *id)
+{
+    return sl_specials_next(&t->specials, text, len, from, true, id);
+}
+
+size_t sl_tokenizer_next_control(const sl_tokenizer *t, const char *text, size_t len, size_t from)
+{
+    return sl_specials_next_control(&t->specials, text, len, from);
+}
+
 /* --- text to ids ------------------------------------------------------------------------- */
 
 typedef struct encoding {

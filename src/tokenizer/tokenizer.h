@@ -36,6 +36,7 @@ typedef struct sl_ids {
     size_t n, cap;
 } sl_ids;
 void sl_ids_fini(sl_ids *ids);
+sl_status sl_ids_push(sl_ids *ids, int32_t id, sl_err *err); /* append; SL_ENOMEM */
 
 enum {
     SL_TOK_ADD_SPECIAL = 1,   /* BOS and EOS as the vocabulary asks */
@@ -47,6 +48,13 @@ enum {
  * After a failure the ids in *ids are those of before. SL_ENOMEM; SL_EINVAL: 2 GiB or more
  * without a break. Time is n log n in the worst case. */
 sl_status sl_tokenize(const sl_tokenizer *t, const char *text, size_t len, unsigned flags, sl_ids *ids, sl_err *err);
+
+/* For prompts, of which only parts may hold control tokens. The first special token at or after
+ * `from` (the longest of those that begin there), its id in *id; none: len, and *id is -1. */
+size_t sl_tokenizer_next_special(const sl_tokenizer *t, const char *text, size_t len, size_t from, int32_t *id);
+/* The first place at or after `from` where a control token stands, or would stand if the right
+ * text followed; none: len. */
+size_t sl_tokenizer_next_control(const sl_tokenizer *t, const char *text, size_t len, size_t from);
 
 /* The bytes of one id; control tokens give their text only when `special` is set, else nothing.
  * Borrowed from t. An id out of range gives no bytes. */

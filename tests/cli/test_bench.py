@@ -1,0 +1,83 @@
+"""`sluice bench`: its figures fit together, and the line protocol answers as bench/README.md says."""
+import json
+import subprocess
+import unittest
+
+import cli
+from cli import LLAMA, good, sluice
+
+
+class Json(unittest.TestCase):
+    def test_shape(self):
+        j = good("bench", LLAMA, "-p", "16,32", "-n", "4", "-d", "0,20", "-b", "1,3", "-r", "3", "--json", "-q").json
+        self.assertEqual(j["model"], LLAMA)
+        for key in ("n_params", "weights_bytes", "threads", "load_s", "peak_rss_bytes"):
+            self.assertGreater(j[key], 0, key)
+        self.assertEqual([p["n"] for p in j["pp"]], [16, 32])
+        self.assertEqual([(t["n"], t["depth"], t["batch"]) for t in j["tg"]], [(4, 0, 1), (4, 0, 3), (4, 20, 1), (4, 20, 3)])
+        for test in j["pp"] + j["tg"]:
+            self.assertLessEqual(test["min"], test["median"])
+            self.assertLessEqual(test["median"], test["max"])
+            self.assertLessEqual(test["min"], test["tok_s"])
+            self.assertLessEqual(test["tok_s"], test["max"])
+        one, three = j["tg"][0], j["tg"][1]
+        self.assertAlmostEqual(one["gb_s"], 1e-9 * one["bytes_per_token"] * one["median"], delta=1e-6 * one["gb_s"])
+        self.assertLess(three["bytes_per_token"], one["bytes_per_token"])  # a step's weights are shared
+
+    def test_bytes_of_a_token(self):
+        """Every tensor once, of the embedding one row, and the keys and values of one position."""
+        info = good("info", LLAMA, "--json", "--tensors").json
+        weights = sum(t["bytes"] for t in info["tensors"] if t["name"] != "token_embd.weight")
+        embedding = next(t for t in info["tensors"] if t["name"] == "token_embd.weight")
+        weights += embedding["bytes"] if info["tied"] else embedding["bytes"] // embedding["shape"][0]
+        head_dim = next(t for t in info["tensors"] if t["name"] == "blk.0.attn_k.weight")["shape"][0] // info["n_kv_heads"]
+        kv = 2 * 2 * info["n_layers"] * info["n_kv_heads"] * head_dim
+        j = good("bench", LLAMA, "-p", "0", "-n", "1", "-r", "1", "--json", "-q").json
+        self.assertEqual(j["tg"][0]["bytes_per_token"], weights + kv)
+
+    def test_table(self):
+        text = good("bench", LLAMA, "-p", "8", "-n", "2", "-d", "4", "-b", "2", "-r", "1").text
+        self.assertRegex(text, r"(?m)^pp8 +[\d.]+")
+        self.assertRegex(text, r"(?m)^tg2@4x2 +[\d.]+")
+
+    def test_refused(self):
+        for args in (["-p", "0", "-n", "0"], ["-p", "x"], ["-p", "1,,2"], ["-b", "0"], ["-d", "-1"], ["-r", "0"],
+                     ["-p", "99999999999"], ["-n", ",".join(["1"] * 17)]):
+            self.assertEqual(sluice("bench", LLAMA, *args).code, 2, args)
+        r = sluice("bench", LLAMA, "-p", "0", "-n", "1", "-b", "9", "-ub", "8", "-r", "1")
+        self.assertEqual(r.code, 2, r.errors)
+
+
+class Lines(unittest.TestCase):
+    def talk(self, commands):
+        text = "".join((c if isinstance(c, str) else json.dumps(c)) + "\n" for c in commands)
+        p = subprocess.run([cli.SLUICE, "bench", LLAMA, "--serve-lines", "-q", "-t", "1"], input=text.encode(),
+                           capture_output=True, timeout=120, check=False)
+        self.assertEqual(p.returncode, 0, p.stderr)
+        return [json.loads(line) for line in p.stdout.splitlines()]
+
+    def test_protocol(self):
+        hello, pp, tg, deep, empty, *errors = self.talk([
+            {"test": "pp", "n": 40}, {"test": "tg", "n": 5, "seqs": 2, "min_s": 0.05, "unknown": 1},
+            {"test": "tg", "n": 3, "depth": 17}, "", {"test": "tg", "n": 3, "depth": 17},
+            "no json", {"test": "walk"}, {"test": "pp", "n": 0}, {"test": "tg", "n": 1.5}, [1], {"test": "probe"},
+            {"test": "probe", "peak": "none"}, {"test": "quit"}, {"test": "pp"}])
+        self.assertEqual((hello["engine"], hello["model"], hello["threads"], hello["kv"]), ("sluice", LLAMA, 1, "f16"))
+        self.assertGreaterEqual({"version", "isa", "load_s"} & set(hello), {"version", "isa", "load_s"})
+        self.assertEqual((pp["test"], pp["tokens"], pp["runs"]), ("pp", 40, 1))
+        self.assertEqual(tg["tokens"], 10 * tg["runs"])
+        self.assertGreaterEqual(tg["seconds"], 0.05)
+        self.assertEqual((deep["tokens"], empty["tokens"]), (3, 3))
+        for a in (pp, tg, deep):
+            self.assertAlmostEqual(a["tok_s"], a["tokens"] / a["seconds"], delta=1e-3 * a["tok_s"])
+        self.assertEqual(len(errors), 7)
+        for e in errors:
+            self.assertEqual(list(e), ["error"])
+            self.assertNotIn("\n", e["error"])
+
+    def test_end_of_input(self):
+        self.assertEqual(len(self.talk([])), 1)
+
+
+if __name__ == "__main__":
+    cli.main()

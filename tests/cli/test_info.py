@@ -1,0 +1,49 @@
+"""`sluice info`: what it says agrees with the file and with itself."""
+import os
+import unittest
+
+import cli
+from cli import DATA, LLAMA, good
+
+QWEN3 = f"{DATA}/gguf/qwen3-small-BF16/qwen3-small-BF16.gguf"
+
+
+class Info(unittest.TestCase):
+    def test_json(self):
+        for path, arch, formats in [(LLAMA, "llama", "Q4_0 + F32"), (QWEN3, "qwen3", "BF16 + F32")]:
+            j = good("info", path, "--json", "--tensors").json
+            self.assertEqual((j["arch"], j["path"], j["formats"]), (arch, path, formats))
+            self.assertEqual(j["file_bytes"], os.path.getsize(path))
+            self.assertEqual(len(j["tensors"]), j["n_tensors"])
+            self.assertEqual(sum(t["bytes"] for t in j["tensors"]), j["weights_bytes"])
+            memory = j["engine"]["memory"]
+            self.assertEqual(memory["total"], sum(memory[k] for k in ("weights", "kv", "workspace", "rest")))
+
+    def test_context_and_kv_type(self):
+        def kv(*args):
+            return good("info", LLAMA, "--json", *args).json["engine"]["memory"]["kv"]
+        self.assertEqual(kv("-c", "512"), 2 * kv("-c", "256"))
+        self.assertEqual(kv("-c", "256", "--kv-type", "f32"), 2 * kv("-c", "256"))
+
+    def test_text(self):
+        text = good("info", LLAMA).text
+        for word in (LLAMA, "llama", "attn_q", "Q4_0", "KV cache", "workspace", "total", "threads", "kernels"):
+            self.assertIn(word, text)
+        self.assertIn("blk.0.attn_q.weight", good("info", LLAMA, "--tensors").text)
+
+    def test_plan(self):
+        fused, bare = (good("info", LLAMA, "--plan", "--fusion", f).text for f in ("all", "none"))
+        self.assertIn("attention", fused)
+        self.assertNotIn("softmax", fused.split("One layer")[0])
+        self.assertGreater(bare.count("\n"), fused.count("\n"))
+        self.assertEqual(cli.sluice("info", LLAMA, "--plan", "--json").code, 2)
+
+    def test_kernels_follow_the_environment(self):
+        self.assertEqual(good("info", LLAMA, "--json", env={"SLUICE_CPU": "scalar"}).json["engine"]["isa"], "scalar")
+        r = cli.sluice("info", LLAMA, env={"SLUICE_CPU": "z80"})
+        self.assertEqual(r.code, 2)
+        self.assertIn("SLUICE_CPU", r.errors)
+
+
+if __name__ == "__main__":
+    cli.main()
