@@ -17,13 +17,26 @@ sl_status sl_sampling_check(const sl_sampling *s, sl_err *err)
     return SL_OK;
 }
 
+#define LANES 16
+
 int32_t sl_argmax(const float *logits, size_t n)
 {
-    size_t best = 0;
-    for (size_t i = 1; i < n; i++)
-        if (logits[i] > logits[best] || isnan(logits[best]))
-            best = i;
-    return (int32_t)best;
+    /* Independent maxima, which compilers turn into vectors; a comparison with NaN is false. */
+    float lane[LANES], best = -INFINITY;
+    for (size_t j = 0; j < LANES; j++)
+        lane[j] = -INFINITY;
+    size_t i = 0;
+    for (; i + LANES <= n; i += LANES)
+        for (size_t j = 0; j < LANES; j++)
+            lane[j] = logits[i + j] > lane[j] ? logits[i + j] : lane[j];
+    for (; i < n; i++)
+        best = logits[i] > best ? logits[i] : best;
+    for (size_t j = 0; j < LANES; j++)
+        best = lane[j] > best ? lane[j] : best;
+    for (i = 0; i < n; i++)
+        if (logits[i] == best)
+            return (int32_t)i;
+    return 0;
 }
 
 /* Better first; equal logits in the order of ids. */

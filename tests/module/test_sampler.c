@@ -111,6 +111,19 @@ static void nothing_finite_or_everything_equal(void **state)
     assert_int_equal(sl_sample(&greedy, logits, V, 0, room), 1);
 }
 
+/* The first of the largest, at every length and place. */
+static void argmax_of_any_length(void **state)
+{
+    (void)state;
+    float x[67];
+    for (size_t n = 1; n <= SL_COUNT(x); n++)
+        for (size_t at = 0; at < n; at++) {
+            for (size_t i = 0; i < n; i++)
+                x[i] = i == at || i == n - 1 ? -1.0f : i % 3 ? -2.0f : NAN;
+            assert_int_equal(sl_argmax(x, n), at);
+        }
+}
+
 static void ranges(void **state)
 {
     (void)state;
@@ -140,6 +153,7 @@ int main(void)
         cmocka_unit_test(draws_are_counted),
         cmocka_unit_test(nothing_finite_or_everything_equal),
         cmocka_unit_test(ranges),
+        cmocka_unit_test(argmax_of_any_length),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
