@@ -15,6 +15,7 @@ enum { TOKENS_MAX = 53 }; /* of the test of bits: enough for row blocks of sever
 
 typedef enum data_kind {
     DATA_PLAIN,
+    DATA_UNIT, /* token t is 1 at column t, else 0 (f32): the result is the weights */
     /* Scales of 1 and weights and activations at an end of their range, whose signs are: */
     DATA_ENDS_MIXED,
     DATA_ENDS_LOW_UP, /* lowest weights, highest activations */
@@ -96,9 +97,9 @@ static void fill_blocks(ca *c, uint8_t *data, const shape *s)
     const size_t n = s->R * s->K / SL_GROUP, scales = s->format == SL_FORMAT_Q4_1 ? 2 : 1;
     for (size_t b = 0; b < n; b++, data += q->block_bytes) {
         for (size_t i = 0; i < scales; i++)
-            put16(data + 2 * i, sl_f16_from_f32(s->kind == DATA_PLAIN ? ca_uniform(c, -0.1f, 0.1f) : 1));
+            put16(data + 2 * i, sl_f16_from_f32(s->kind < DATA_ENDS_MIXED ? ca_uniform(c, -0.1f, 0.1f) : 1));
         for (size_t i = 2 * scales; i < q->block_bytes; i++)
-            data[i] = s->kind == DATA_PLAIN ? (uint8_t)ca_rand(c) : end_byte(c, s);
+            data[i] = s->kind < DATA_ENDS_MIXED ? (uint8_t)ca_rand(c) : end_byte(c, s);
     }
 }
 
@@ -130,8 +131,11 @@ static void make_acts(ca *c, product *p, unsigned needs)
     *x = (sl_act){ .T = s->T, .K = s->K, .G = G, .ldf = ldf };
     if (needs & SL_NEED_F32) {
         float *f = ca_buf(c, ((s->T - 1) * ldf + s->K) * sizeof *f);
-        for (size_t t = 0; t < s->T; t++)
+        for (size_t t = 0; t < s->T; t++) {
             ca_fill(c, f + t * ldf, s->K, CA_PLAIN);
+            for (size_t k = 0; s->kind == DATA_UNIT && k < s->K; k++)
+                f[t * ldf + k] = k == t;
+        }
         x->f32 = f;
     }
     if (!(needs & (SL_NEED_Q8 | SL_NEED_Q16)))
@@ -141,10 +145,10 @@ static void make_acts(ca *c, product *p, unsigned needs)
     x->sum = ca_buf(c, s->T * G * sizeof *x->sum);
     x->dsum = ca_buf(c, s->T * G * sizeof *x->dsum);
     for (size_t g = 0; g < s->T * G; g++) {
-        x->d[g] = s->kind == DATA_PLAIN ? ca_uniform(c, 0, 0.01f) : 1;
+        x->d[g] = s->kind < DATA_ENDS_MIXED ? ca_uniform(c, 0, 0.01f) : 1;
         x->sum[g] = 0;
         for (size_t i = g * SL_GROUP; i < (g + 1) * SL_GROUP; i++) {
-            x->q8[i] = s->kind == DATA_PLAIN ? (int8_t)((int)(ca_rand(c) % 255) - 127) : end_act(c, s);
+            x->q8[i] = s->kind < DATA_ENDS_MIXED ? (int8_t)((int)(ca_rand(c) % 255) - 127) : end_act(c, s);
             x->sum[g] += x->q8[i];
         }
         x->dsum[g] = x->d[g] * (float)x->sum[g];
@@ -214,6 +218,17 @@ static void check_values(ca *c, const void *arg)
             const double want = reference(&p, t, r, &size);
             ca_near(c, "y", t * s->R + r, p.y[t * p.ldy + r], want, bound(&p, c, size));
         }
+}
+
+/* The weights come out as the reference decodes them, bit for bit but for the sign of zero. */
+static void check_decoded(ca *c, const void *arg)
+{
+    const shape *s = arg;
+    product p = make(c, s, sl_linear_needs(c->k, s->act, s->format, s->T));
+    run(&p);
+    for (size_t t = 0; t < s->T; t++)
+        for (size_t r = 0; r < s->R; r++)
+            ca_near(c, "y", t * s->R + r, p.y[t * p.ldy + r], p.values[r * s->K + t], 0);
 }
 
 /* With scales of 1 every partial sum is a whole number below 2^24 up to K = 1024: exact. */
@@ -338,8 +353,11 @@ static void check_format(ca *c, shape s)
             ca_case(c, check_bits, &s, "linear %s bits R=%zu K=%zu", name, s.R, s.K);
     }
 
-    if (block == 1 || s.act != SL_ACT_Q8)
+    if (s.act == SL_ACT_F32) {
+        s.R = 11, s.K = s.T = block == 1 ? 77 : 96, s.kind = DATA_UNIT;
+        ca_case(c, check_decoded, &s, "linear %s decoded", name);
         return;
+    }
     for (size_t kind = DATA_ENDS_MIXED; kind < DATA_KIND_COUNT; kind++)
         for (size_t T = 1; T <= 9; T++) {
             s.R = 12, s.K = T & 1 ? 1024 : 32, s.T = T, s.kind = (data_kind)kind;
