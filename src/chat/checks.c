@@ -35,8 +35,6 @@ SL_JJ_KIND_TEST(is_string, v.kind == SL_JJ_STR)
 SL_JJ_KIND_TEST(is_mapping, v.kind == SL_JJ_DICT)
 SL_JJ_KIND_TEST(is_iterable, sl_jj_iterable(v))
 SL_JJ_KIND_TEST(is_escaped, v.kind == SL_JJ_STR && v.flag)
-SL_JJ_KIND_TEST(is_filter, v.kind == SL_JJ_STR && sl_jj_filter_find(v.u.s, v.len) != NULL)
-SL_JJ_KIND_TEST(is_test, v.kind == SL_JJ_STR && sl_jj_test_find(v.u.s, v.len) != NULL)
 /* Python probes for len() and []; undefined values have both. */
 SL_JJ_KIND_TEST(is_sequence, v.kind == SL_JJ_STR || v.kind == SL_JJ_LIST || v.kind == SL_JJ_TUPLE ||
                                  v.kind == SL_JJ_DICT || v.kind == SL_JJ_RANGE || v.kind == SL_JJ_UNDEFINED)
@@ -44,6 +42,25 @@ SL_JJ_KIND_TEST(is_sequence, v.kind == SL_JJ_STR || v.kind == SL_JJ_LIST || v.ki
 SL_JJ_KIND_TEST(is_callable, v.kind == SL_JJ_MACRO || v.kind == SL_JJ_METHOD || v.kind == SL_JJ_FUNC ||
                                  v.kind == SL_JJ_LOOP || v.kind == SL_JJ_JOINER || v.kind == SL_JJ_UNDEFINED)
 #undef SL_JJ_KIND_TEST
+
+/* Is there a filter or test of that name? Python looks it up in a dict, hence the hash. */
+static sl_status is_name(sl_jj_render *r, sl_jj_value v, const sl_jj_builtin *(*find)(const char *, size_t),
+                         sl_jj_value *out)
+{
+    if (!sl_jj_hashable(v))
+        return sl_jj_fail(r, SL_EFORMAT, "unhashable type: '%s'", sl_jj_type_name(v));
+    return yes(out, v.kind == SL_JJ_STR && find(v.u.s, v.len) != NULL);
+}
+static sl_status is_filter(sl_jj_render *r, sl_jj_value v, args arg, sl_jj_value *out)
+{
+    (void)arg;
+    return is_name(r, v, sl_jj_filter_find, out);
+}
+static sl_status is_test(sl_jj_render *r, sl_jj_value v, args arg, sl_jj_value *out)
+{
+    (void)arg;
+    return is_name(r, v, sl_jj_test_find, out);
+}
 
 static sl_status remainder_is(sl_jj_render *r, sl_jj_value v, sl_jj_value by, int64_t want, sl_jj_value *out)
 {

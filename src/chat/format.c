@@ -237,7 +237,8 @@ static sl_status percent_number(sl_jj_render *r, sl_jj_buf *b, spec *s, sl_jj_va
     }
     if (v.kind == SL_JJ_FLOAT && one_of("diu", s->type)) {
         if (!(v.u.f > -0x1p63 && v.u.f < 0x1p63))
-            return bad_format(r, "a float beyond 64 bits");
+            return sl_jj_fail(r, isfinite(v.u.f) ? SL_EUNSUPPORTED : SL_EFORMAT,
+                              "a float beyond 64 bits as an integer");
         v = sl_jj_int((int64_t)v.u.f);
     }
     if (!sl_jj_is_integral(v))

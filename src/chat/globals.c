@@ -28,6 +28,8 @@ static sl_status fill_dict(sl_jj_render *r, const char *what, const sl_jj_call *
     TRY(sl_jj_dict_new(r, 0, out));
     if (call->n_pos > 1)
         return sl_jj_fail(r, SL_EFORMAT, "%s takes at most 1 argument, %zu given", what, call->n_pos);
+    if (call->n_pos == 1 && call->pos[0].kind == SL_JJ_UNDEFINED)
+        return sl_jj_fail_undefined(r, call->pos[0]);
     if (call->n_pos == 1 && call->pos[0].kind == SL_JJ_DICT) {
         const sl_jj_dict *from = call->pos[0].u.dict;
         for (size_t i = 0; i < from->n; i++)

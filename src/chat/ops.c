@@ -127,8 +127,10 @@ static sl_status number_op(sl_jj_render *r, sl_jj_op op, sl_jj_value a, sl_jj_va
     case SL_JJ_MUL:
         *out = sl_jj_float(x * y);
         return SL_OK;
-    case SL_JJ_DIV:
-        *out = sl_jj_float(x / y);
+    case SL_JJ_DIV: /* of two integers, those beyond 2^53 included, as Python divides them */
+        *out = sl_jj_float(a.kind == SL_JJ_FLOAT || b.kind == SL_JJ_FLOAT
+                               ? x / y
+                               : (double)((long double)sl_jj_integral(a) / (long double)sl_jj_integral(b)));
         return SL_OK;
     case SL_JJ_FLOORDIV:
         *out = sl_jj_float(float_floordiv(x, y));

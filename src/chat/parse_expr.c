@@ -209,8 +209,6 @@ static sl_status parse_subscript(sl_jj_parser *p, sl_jj_node *v, sl_jj_node **ou
     size_t n = 0;
     bool slice = false;
     sl_jj_next(p);
-    if (sl_jj_is_op(sl_jj_peek(p), ']'))
-        return sl_jj_unexpected(p, "an index");
     for (;;) {
         if (sl_jj_skip_op(p, ':')) {
             slice = true;
@@ -227,6 +225,8 @@ static sl_status parse_subscript(sl_jj_parser *p, sl_jj_node *v, sl_jj_node **ou
         }
     }
     sl_jj_next(p);
+    if (!slice && !part[0]) /* nothing is an empty tuple */
+        TRY(sl_jj_node_new(p, SL_JJ_TUPLE_OF, at, &part[0]));
     if (!slice)
         return make(p, SL_JJ_ITEM, at, v, part[0], out);
     TRY(sl_jj_node_new(p, SL_JJ_SLICE, at, out));

@@ -17,7 +17,12 @@ void sl_template_destroy(sl_template *t); /* accepts NULL */
 
 /* Append the rendering to out. `context` is a JSON object of the template's variables. Errors
  * carry line and column; SL_EINVAL is the template's own raise_exception, with its message.
- * Steps, depth and output are limited, so a hostile template ends in an error. */
+ * Steps, depth, memory and output are limited, so a hostile template ends in an error; the stack
+ * taken stays below 512 KiB. What a template gets wrong at run time is SL_EFORMAT, what Python
+ * could do and this engine cannot SL_EUNSUPPORTED. On failure nothing is appended.
+ *
+ * strftime_now is the local time; an integer under that name in the context (seconds since 1970,
+ * shown as UTC) pins it. */
 sl_status sl_template_render(const sl_template *t, const json_t *context, sl_str *out, sl_err *err);
 
 #endif
