@@ -3,7 +3,7 @@
 BUILD ?= build
 ARGS  ?=
 
-.PHONY: all run test bench check-long install format clean help setup configure
+.PHONY: all run test bench check-long install format clean help setup setup-test configure
 .DEFAULT_GOAL := all
 
 help:
@@ -17,11 +17,17 @@ help:
 	@echo 'make format       clang-format over all C files'
 	@echo 'make clean        remove the build folders; models and check-long records stay'
 
-all: configure
+# One after the other: what is installed first is what the configuration finds.
+.NOTPARALLEL:
+
+all: setup-test configure
 	@ninja -C $(BUILD)
 
 setup:
 	@tools/setup.sh run
+
+setup-test:
+	@tools/setup.sh run test
 
 configure: setup
 	@test -f $(BUILD)/build.ninja || meson setup $(BUILD)
@@ -31,8 +37,7 @@ run: configure
 	@tools/fetch-model.sh
 	@$(BUILD)/sluice run smollm2 $(ARGS)
 
-test: configure
-	@tools/setup.sh test
+test: setup-test configure
 	@ninja -C $(BUILD)
 	@tools/fetch-model.sh || echo 'Tests that need the default model will be skipped.'
 	@tools/run-tests.sh $(BUILD) fast scalar
@@ -42,8 +47,8 @@ bench: configure
 	@tools/fetch-model.sh
 	@$(BUILD)/sluice bench smollm2 $(ARGS)
 
-check-long: setup
-	@tools/setup.sh test ci
+check-long:
+	@tools/setup.sh run test ci
 	@python3 tools/check-long.py $(ARGS)
 
 install: configure

@@ -97,7 +97,11 @@ def machine():
 
 def commit():
     def git(*args):
-        return subprocess.run(["git", "-C", HERE, *args], capture_output=True, text=True).stdout.strip()
+        try:
+            return subprocess.run(["git", "-C", HERE, *args], capture_output=True, text=True).stdout.strip()
+        except FileNotFoundError:  # a tree without git
+            return ""
+
     return (git("rev-parse", "--short=12", "HEAD") or "unknown") + ("+changes" if git("status", "--porcelain", "--untracked-files=no") else "")
 
 

@@ -61,7 +61,10 @@ def read_records():
 
 
 def output_of(*command):
-    return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
+    try:
+        return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
+    except FileNotFoundError:  # a tree without git
+        return ""
 
 
 def cpu_model():
@@ -194,7 +197,7 @@ def report(checks, store):
     rows = [(check["name"], *standing(check, records)) for check in checks]
     width = max(len(name) for name, _, _ in rows)
     table = "\n".join(f"{state:8} {name:{width}}  {text}" for name, state, text in rows)
-    commit, date = output_of("git", "rev-parse", "HEAD"), datetime.date.today().isoformat()
+    commit, date = output_of("git", "rev-parse", "HEAD") or "unknown", datetime.date.today().isoformat()
     count = {state: sum(s == state for _, s, _ in rows) for state in ("done", "failed", "open", "skipped")}
     summary = ", ".join(f"{n} {state}" for state, n in count.items())
     print(table + "\n" + summary)
