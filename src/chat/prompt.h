@@ -1,0 +1,34 @@
+/* prompt.h - a conversation to the text and the token ids of a prompt.
+ *
+ * Control tokens are recognised in what the template wrote, never in what people wrote: a
+ * message that holds "<|im_end|>" becomes its letters. For the ids, control tokens inside the
+ * strings of the request are broken by a mark (a Unicode noncharacter that occurs nowhere in
+ * the request) before the template runs; afterwards the text is cut at the control tokens that
+ * are whole, the marks go, and the rest is tokenised as plain text.
+ */
+#ifndef SL_CHAT_PROMPT_H
+#define SL_CHAT_PROMPT_H
+
+#include <jansson.h>
+#include "base/status.h"
+#include "base/str.h"
+#include "chat/template.h"
+#include "tokenizer/tokenizer.h"
+
+/* A request is a JSON object:
+ *   messages               array of objects, required
+ *   tools                  array, or null
+ *   add_generation_prompt  boolean, default true
+ *   chat_template_kwargs   object: further variables of the template
+ * Other members are not looked at. The template also sees bos_token and eos_token.
+ * SL_EINVAL says what is wrong with the request, or is the template's own raise_exception;
+ * other errors as sl_template_render. */
+
+/* Append the rendered text. */
+sl_status sl_prompt_text(const sl_template *t, const sl_tokenizer *tokenizer, const json_t *request, sl_str *out,
+                         sl_err *err);
+/* Append the ids; no BOS is added, templates write their own. */
+sl_status sl_prompt_ids(const sl_template *t, const sl_tokenizer *tokenizer, const json_t *request, sl_ids *out,
+                        sl_err *err);
+
+#endif

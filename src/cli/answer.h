@@ -1,0 +1,37 @@
+/* answer.h - one generated answer: streamed, cut at stop strings, timed. */
+#ifndef SL_CLI_ANSWER_H
+#define SL_CLI_ANSWER_H
+
+#include "cli/session.h"
+#include "tokenizer/stop.h"
+
+typedef struct sl_answer {
+    bool silent; /* collect the text only */
+    sl_detok detok;
+    sl_stop *stop;
+    sl_str piece, shown;
+    sl_str text; /* all that was shown */
+    sl_ids ids;  /* generated */
+    int met;     /* number of the stop string, -1: none */
+    size_t n_prompt;
+    sl_finish finish;
+    bool ended, interrupted, context_full;
+    double asked, submitted, first, last; /* moments, seconds */
+} sl_answer;
+
+/* `stop` is borrowed. */
+void sl_answer_init(sl_answer *a, const sl_tokenizer *t, sl_stop *stop, bool silent);
+void sl_answer_fini(sl_answer *a);
+
+/* Run `request` (prompt and sampling are set) to its end. `asked`: when the user asked, for the
+ * time to the first token. May be called again for the next answer. Ctrl-C ends the answer with
+ * all that came so far. */
+sl_exit sl_answer_run(sl_answer *a, sl_session *s, const sl_request *request, double asked);
+
+/* The last line on stderr. */
+void sl_answer_tell(const sl_answer *a);
+double sl_answer_ttft(const sl_answer *a);        /* seconds; 0: no token came */
+double sl_answer_prompt_rate(const sl_answer *a); /* tokens a second; 0: not known */
+double sl_answer_rate(const sl_answer *a);        /* of generation, from the first token to the last */
+
+#endif

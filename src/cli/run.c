@@ -1,0 +1,332 @@
+/* run.c - `sluice run`: one answer, or a chat on a terminal. */
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <unistd.h>
+#include "base/mem.h"
+#include "base/num.h"
+#include "chat/prompt.h"
+#include "cli/answer.h"
+#include "cli/session.h"
+
+typedef struct sl_talk {
+    const sl_args *args;
+    sl_session session;
+    const sl_tokenizer *tokenizer;
+    sl_template *template; /* NULL: prompts are taken as they are */
+    json_t *request;       /* {"messages": [...]} */
+    sl_stop *stop;
+    sl_answer answer;
+    sl_ids prompt, bias_token;
+    float *bias; /* [bias_token.n] */
+    uint64_t seed;
+} sl_talk;
+
+/* ---- sampling --------------------------------------------------------------------- */
+
+/* "ID+V" or "ID-V" */
+static sl_exit read_bias(sl_talk *k, const char *given, float *out)
+{
+    sl_err err = { 0 };
+    sl_model_info info;
+    int64_t id = -1;
+    double value = 0.0;
+    char digits[16];
+    const size_t n = strspn(given, "0123456789");
+    snprintf(digits, sizeof digits, "%.*s", (int)n, given);
+    if (!n || n >= sizeof digits || !sl_read_int(digits, &id) || (given[n] != '+' && given[n] != '-') ||
+        !sl_read_real(given + n, &value) || !isfinite((float)value))
+        return sl_cli_usage("--logit-bias %s: a token id and a finite value expected, as in 15043-100 or 15043+1.5",
+                            given);
+    sl_model_describe(k->session.model, &info);
+    if ((uint64_t)id >= info.n_vocab)
+        return sl_cli_usage("--logit-bias %s: id %lld is outside the vocabulary (0 to %zu)", given, (long long)id,
+                            info.n_vocab - 1);
+    *out = (float)value;
+    return sl_ids_push(&k->bias_token, (int32_t)id, &err) ? sl_cli_failed("%s", err.msg) : SL_EXIT_OK;
+}
+
+static sl_exit prepare_sampling(sl_talk *k)
+{
+    const sl_words *bias = &k->args->bias;
+    uint32_t random = 0;
+    k->bias = sl_mem_zalloc(bias->n, sizeof *k->bias);
+    if (!k->bias)
+        return sl_cli_failed("no memory for %zu biases", bias->n);
+    for (size_t i = 0; i < bias->n; i++) {
+        const sl_exit code = read_bias(k, bias->data[i], &k->bias[i]);
+        if (code)
+            return code;
+    }
+    /* 32 bits, so that any JSON reader can give the seed back. */
+    if (k->args->seed < 0 && getrandom(&random, sizeof random, 0) != sizeof random)
+        return sl_cli_failed("no random seed: %s; give one with --seed", strerror(errno));
+    k->seed = k->args->seed < 0 ? random : (uint64_t)k->args->seed;
+    return SL_EXIT_OK;
+}
+
+static sl_request make_request(const sl_talk *k)
+{
+    const sl_args *a = k->args;
+    return (sl_request){ .prompt = k->prompt.data,
+                         .n_prompt = k->prompt.n,
+                         .n_predict = a->n_predict < 0 ? SL_PREDICT_UNTIL_END : (size_t)a->n_predict,
+                         .ignore_eos = a->ignore_eos,
+                         .temperature = (float)a->temp,
+                         .top_k = (uint32_t)SL_MIN(a->top_k, (int64_t)UINT32_MAX),
+                         .top_p = (float)a->top_p,
+                         .min_p = (float)a->min_p,
+                         .seed = k->seed,
+                         .bias_token = k->bias_token.data,
+                         .bias = k->bias,
+                         .n_bias = k->bias_token.n };
+}
+
+/* ---- the prompt ------------------------------------------------------------------- */
+
+static sl_exit load_template(sl_talk *k)
+{
+    sl_err err = { 0 };
+    const char *source = k->args->no_template ? NULL : sl_model_chat_template(k->session.model);
+    if (!source) {
+        if (k->args->system)
+            return sl_cli_usage("--system needs a chat template%s",
+                                k->args->no_template ? "" : ", and the model has none");
+        if (!k->args->no_template && !k->args->quiet)
+            fprintf(stderr, "the model has no chat template: the prompt is continued as it is\n");
+        return SL_EXIT_OK;
+    }
+    if (sl_template_create(&k->template, source, strlen(source), &err))
+        return sl_cli_failed("chat template: %s (--no-template does without)", err.msg);
+    k->request = json_pack("{s:[]}", "messages");
+    return k->request ? SL_EXIT_OK : sl_cli_failed("no memory for the conversation");
+}
+
+static sl_exit add_message(sl_talk *k, const char *role, const char *text, size_t len)
+{
+    json_t *message = json_pack("{s:s, s:o}", "role", role, "content", sl_cli_json_text(text, len));
+    if (json_array_append_new(json_object_get(k->request, "messages"), message))
+        return sl_cli_failed("no memory for the conversation");
+    return SL_EXIT_OK;
+}
+
+static sl_exit make_prompt(sl_talk *k, const char *text, size_t len)
+{
+    sl_err err = { 0 };
+    k->prompt.n = 0;
+    if (!k->template) {
+        if (sl_tokenize(k->tokenizer, text, len, SL_TOK_ADD_SPECIAL | SL_TOK_PARSE_SPECIAL, &k->prompt, &err))
+            return sl_cli_failed("%s", err.msg);
+        return k->prompt.n ? SL_EXIT_OK : sl_cli_failed("the prompt is empty");
+    }
+    const sl_exit code = add_message(k, "user", text, len);
+    if (code)
+        return code;
+    if (sl_prompt_ids(k->template, k->tokenizer, k->request, &k->prompt, &err))
+        return sl_cli_failed("chat template: %s", err.msg);
+    return SL_EXIT_OK;
+}
+
+/* ---- one answer ------------------------------------------------------------------- */
+
+static sl_exit answer(sl_talk *k, const char *text, size_t len)
+{
+    const double asked = sl_cli_now();
+    sl_exit code = make_prompt(k, text, len);
+    if (code)
+        return code;
+    const sl_request request = make_request(k);
+    code = sl_answer_run(&k->answer, &k->session, &request, asked);
+    if (code)
+        return code;
+    if (!k->answer.silent)
+        sl_cli_write("\n", 1);
+    sl_cli_flush();
+    if (k->answer.context_full && !k->args->quiet) {
+        sl_engine_info info;
+        sl_engine_describe(k->session.engine, &info);
+        fprintf(stderr, "the context of %zu positions is full: the answer ends here (--ctx-size makes it larger)\n",
+                info.n_ctx);
+    }
+    if (!k->args->quiet)
+        sl_answer_tell(&k->answer);
+    return SL_EXIT_OK;
+}
+
+static const char *finish_name(const sl_answer *a)
+{
+    if (a->interrupted)
+        return "cancel";
+    return a->finish == SL_FINISH_STOP ? "stop" : "length";
+}
+
+static sl_exit print_json(const sl_talk *k)
+{
+    const sl_answer *a = &k->answer;
+    json_t *tokens = json_array();
+    for (size_t i = 0; i < a->ids.n; i++)
+        json_array_append_new(tokens, json_integer(a->ids.data[i]));
+    return sl_cli_print_json(json_pack(
+        "{s:o, s:o, s:s, s:b, s:o, s:I, s:I, s:I, s:{s:f, s:f, s:f, s:f}}", "text",
+        sl_cli_json_text(a->text.data ? a->text.data : "", a->text.len), "tokens", tokens, "finish_reason",
+        finish_name(a), "context_full", a->context_full, "stop",
+        a->met < 0 ? json_null() : sl_cli_json_text(k->args->stop.data[a->met], strlen(k->args->stop.data[a->met])),
+        "prompt_tokens", (json_int_t)a->n_prompt, "generated_tokens", (json_int_t)a->ids.n, "seed", (json_int_t)k->seed,
+        "timings", "load_s", k->session.load_s, "ttft_s", sl_answer_ttft(a), "prompt_tok_s", sl_answer_prompt_rate(a),
+        "gen_tok_s", sl_answer_rate(a)));
+}
+
+static sl_exit answer_once(sl_talk *k, const sl_str *text)
+{
+    sl_exit code = answer(k, text->data ? text->data : "", text->len);
+    if (!code && k->args->json)
+        code = print_json(k);
+    return !code && k->answer.interrupted ? SL_EXIT_INTERRUPTED : code;
+}
+
+/* ---- a chat ----------------------------------------------------------------------- */
+
+static sl_exit chat(sl_talk *k)
+{
+    char *line = NULL;
+    size_t cap = 0;
+    sl_exit code = SL_EXIT_OK;
+    if (!k->args->quiet)
+        fprintf(stderr, "Ctrl-C ends an answer, Ctrl-D the chat.\n");
+    while (!code && sl_cli_flush()) {
+        fputs("> ", stderr);
+        errno = 0;
+        const ssize_t n = getline(&line, &cap, stdin);
+        if (n < 0) {
+            fputc('\n', stderr);
+            code = sl_cli_interrupted() ? SL_EXIT_INTERRUPTED : SL_EXIT_OK;
+            break;
+        }
+        size_t len = (size_t)n;
+        len -= len && line[len - 1] == '\n';
+        if (!len)
+            continue;
+        code = answer(k, line, len);
+        if (!code)
+            code = add_message(k, "assistant", k->answer.text.data ? k->answer.text.data : "", k->answer.text.len);
+        sl_cli_interrupt_clear();
+    }
+    free(line); /* getline's */
+    return code;
+}
+
+/* ---- the command ------------------------------------------------------------------ */
+
+/* Where the prompt comes from. *chat: from nowhere, and there is a terminal to ask. */
+static sl_exit find_prompt(const sl_args *args, sl_str *text, bool *chat_wanted)
+{
+    sl_err err = { 0 };
+    const char *given = args->text ? args->text : args->prompt;
+    *chat_wanted = false;
+    if ((args->text != NULL) + (args->prompt != NULL) + (args->file != NULL) > 1)
+        return sl_cli_usage("run takes one prompt: PROMPT, -p TEXT or -f FILE");
+    if (given && strcmp(given, "-") != 0) {
+        sl_str_puts(text, given);
+        return text->failed ? sl_cli_failed("no memory for the prompt") : SL_EXIT_OK;
+    }
+    if (!given && !args->file && isatty(STDIN_FILENO)) {
+        *chat_wanted = true;
+        if (args->json || args->no_template)
+            return sl_cli_usage("%s needs a prompt", args->json ? "--json" : "--no-template");
+        return SL_EXIT_OK;
+    }
+    if (sl_cli_read_file(args->file ? args->file : "-", text, &err))
+        return sl_cli_failed("%s", err.msg);
+    if (text->len && text->data[text->len - 1] == '\n') /* the one that editors add */
+        text->data[--text->len] = '\0';
+    return text->len ? SL_EXIT_OK
+                     : sl_cli_usage("the prompt is empty (%s)", args->file ? args->file : "standard input");
+}
+
+static sl_exit prepare(sl_talk *k)
+{
+    sl_err err = { 0 };
+    const sl_args *args = k->args;
+    if (sl_stop_create(&k->stop, args->stop.data, args->stop.n, &err))
+        return err.code == SL_EINVAL ? sl_cli_usage("--stop: %s", err.msg) : sl_cli_fail(&err);
+    sl_exit code = sl_session_open(&k->session, args);
+    if (!code && !(k->tokenizer = sl_session_tokenizer(&k->session)))
+        code = SL_EXIT_FAILED;
+    if (!code)
+        code = prepare_sampling(k);
+    if (!code)
+        code = load_template(k);
+    if (!code && k->template && args->system)
+        code = add_message(k, "system", args->system, strlen(args->system));
+    if (!code)
+        code = sl_session_start(&k->session, args, 1, 1);
+    if (!code)
+        sl_answer_init(&k->answer, k->tokenizer, k->stop, args->json);
+    return code;
+}
+
+static sl_exit run(const sl_args *args)
+{
+    sl_talk k = { .args = args };
+    sl_str text = { 0 };
+    bool chat_wanted = false;
+    sl_exit code = find_prompt(args, &text, &chat_wanted);
+    if (!code)
+        code = prepare(&k);
+    sl_cli_interrupt_catch();
+    if (!code && chat_wanted && !k.template)
+        code = sl_cli_usage("a chat needs a chat template; give a prompt to be continued");
+    else if (!code)
+        code = chat_wanted ? chat(&k) : answer_once(&k, &text);
+    sl_answer_fini(&k.answer);
+    sl_stop_destroy(k.stop);
+    sl_template_destroy(k.template);
+    json_decref(k.request);
+    sl_ids_fini(&k.prompt);
+    sl_ids_fini(&k.bias_token);
+    sl_mem_free(k.bias);
+    sl_str_fini(&text);
+    return sl_session_end(&k.session, args, code);
+}
+
+static const sl_opt own[] = {
+    { "n-predict|predict", "n", "N",
+      "tokens to generate at most (default -1: until the end, or until the context is full)", SL_OPT_INT,
+      SL_ARG(n_predict), -1, SL_OPT_NO_MAX, NULL },
+    { "prompt", "p", "TEXT", "another way to give PROMPT", SL_OPT_TEXT, SL_ARG(prompt), 0, 0, NULL },
+    { "file", "f", "FILE", "read the prompt from FILE; - is stdin, which is also read when it is no terminal",
+      SL_OPT_TEXT, SL_ARG(file), 0, 0, NULL },
+    { "system|system-prompt", "sys", "TEXT", "the system message", SL_OPT_TEXT, SL_ARG(system), 0, 0, NULL },
+    { "no-template", NULL, NULL, "continue the prompt as it is; control tokens in it are recognised", SL_OPT_FLAG,
+      SL_ARG(no_template), 0, 0, NULL },
+    { "stop", NULL, "TEXT", "end before TEXT would be shown; may be repeated", SL_OPT_LIST, SL_ARG(stop), 0, 0, NULL },
+    { "ignore-eos", NULL, NULL, "go on past the model's own end", SL_OPT_FLAG, SL_ARG(ignore_eos), 0, 0, NULL },
+    { 0 },
+};
+static const sl_opt_group groups[] = {
+    { "Text", own },
+    { "Sampling", sl_opts_sampling },
+    { "Context", sl_opts_context },
+    { "Engine", sl_opts_engine },
+    { "Output", sl_opts_quiet_json },
+    { "Common", sl_opts_common },
+    { 0 },
+};
+
+const sl_command sl_cmd_run = {
+    .name = "run",
+    .usage = "sluice run MODEL [PROMPT] [OPTIONS]",
+    .summary = "one answer; without PROMPT on a terminal, a chat",
+    .text = "The prompt becomes a user message of the model's chat template. The answer streams to stdout; its last\n"
+            "line on stderr tells the time to the first token, and tokens a second of prompt and generation.\n"
+            "\n"
+            "  sluice run smollm2 \"Why is the sky blue?\"\n"
+            "  sluice run smollm2 -f question.txt --system \"Answer in one sentence.\" --temp 0\n"
+            "  sluice run model.gguf \"Once upon a time\" --no-template -n 200 --seed 7\n"
+            "  sluice run smollm2 \"Name three rivers.\" --json -q\n",
+    .groups = groups,
+    .max_texts = 1,
+    .run = run,
+};

@@ -1,0 +1,252 @@
+"""`sluice run`: text and ids, stop strings, sampling, interruption, a chat on a terminal."""
+import json
+import os
+import pty
+import select
+import signal
+import subprocess
+import tempfile
+import time
+import unittest
+
+import cli
+from cli import DATA, EXACT, LLAMA, SMOLLM2, good, load_json, sluice
+
+RAW = ["--no-template", "--temp", "0", "--json", "-q"]
+
+
+class TinyModel(unittest.TestCase):
+    """Random weights: what it says means nothing, but must always be the same."""
+
+    def run_json(self, *args, prompt="hello", **more):
+        return good("run", LLAMA, prompt, *RAW, "-n", "12", "--ignore-eos", *args, **more).json
+
+    def test_json(self):
+        j = self.run_json()
+        self.assertEqual(len(j["tokens"]), 12)
+        self.assertEqual((j["finish_reason"], j["context_full"], j["stop"]), ("length", False, None))
+        self.assertEqual(j["generated_tokens"], 12)
+        self.assertEqual(j["prompt_tokens"], len(good("tokenize", LLAMA, stdin="hello").json))
+        for key in ("ttft_s", "prompt_tok_s", "gen_tok_s", "load_s"):
+            self.assertGreater(j["timings"][key], 0, key)
+        text = good("tokenize", LLAMA, "--detokenize", "--no-special", stdin=json.dumps(j["tokens"])).text
+        self.assertEqual(j["text"], text)
+
+    def test_streams_the_same_text(self):
+        r = good("run", LLAMA, "hello", "--no-template", "--temp", "0", "-n", "12", "--ignore-eos")
+        self.assertEqual(r.text, self.run_json()["text"] + "\n")
+        self.assertRegex(r.errors, r"memory: weights")
+        self.assertRegex(r.errors.splitlines()[-1], r"first token after .* prompt \d+ tokens, .* generated 12 tokens, ")
+        self.assertEqual(good("run", LLAMA, "hello", "--no-template", "-n", "2", "-q").err, b"")
+
+    def test_greedy_equals_golden(self):
+        """Every greedy token is the argmax of `logits` over what stands before it."""
+        j = self.run_json(*EXACT)
+        prompt = good("tokenize", LLAMA, stdin="hello").json
+        with tempfile.TemporaryDirectory() as folder:
+            good("logits", LLAMA, *EXACT, "--tokens", cli.ids_text(prompt + j["tokens"][:-1]), "-o", f"{folder}/o.npy", "-q")
+            rows, cols, values = cli.read_npy(f"{folder}/o.npy")
+        for i, token in enumerate(j["tokens"]):
+            row = values[(len(prompt) - 1 + i) * cols:][:cols]
+            self.assertEqual(max(range(cols), key=lambda k: row[k]), token, i)
+
+    def test_where_the_prompt_comes_from(self):
+        want = self.run_json()["tokens"]
+        rest = [*RAW, "-n", "12", "--ignore-eos"]
+        with tempfile.NamedTemporaryFile("w") as f:
+            f.write("hello\n")
+            f.flush()
+            for args, stdin in [(["-p", "hello"], ""), (["-f", f.name], ""), (["-f", "-"], "hello"), ([], "hello\n"),
+                                (["-"], "hello"), (["--", "hello"], "not this")]:
+                self.assertEqual(good("run", LLAMA, *rest, *args, stdin=stdin).json["tokens"], want, args)
+            self.assertEqual(sluice("run", LLAMA, "hello", "-f", f.name, *rest).code, 2)
+        self.assertEqual(sluice("run", LLAMA, *rest, stdin="").code, 2)
+        self.assertEqual(sluice("run", LLAMA, "-f", "no/such/file", *rest).code, 1)
+
+    def test_stop_strings(self):
+        text = self.run_json("-n", "40")["text"]
+        for at in (3, 7, len(text) // 2):
+            stop = text[at:at + 3]
+            j = self.run_json("-n", "40", "--stop", "never seen", "--stop", stop)
+            self.assertEqual(j["text"], text[:text.index(stop)])
+            self.assertEqual((j["finish_reason"], j["stop"]), ("stop", stop))
+            streamed = good("run", LLAMA, "hello", "--no-template", "--temp", "0", "-n", "40", "--ignore-eos", "--stop", stop)
+            self.assertEqual(streamed.text, text[:text.index(stop)] + "\n")
+        # The beginning of one at the very end is no stop string.
+        short = self.run_json()["text"]
+        self.assertEqual(self.run_json("--stop", short[-2:] + "zzzz")["text"], short)
+
+    def test_seeds(self):
+        args = ["--temp", "1.5", "--top-k", "0", "--top-p", "1", "--min-p", "0"]
+        one = self.run_json(*args, "--seed", "5")
+        self.assertEqual(one["seed"], 5)
+        self.assertEqual(self.run_json(*args, "--seed", "5")["tokens"], one["tokens"])
+        self.assertNotEqual(self.run_json(*args, "--seed", "6")["tokens"], one["tokens"])
+        free = self.run_json(*args)
+        self.assertEqual(self.run_json(*args, "--seed", free["seed"])["tokens"], free["tokens"])
+        self.assertNotEqual(self.run_json(*args)["seed"], free["seed"])
+
+    def test_limits_that_leave_only_the_best(self):
+        want = self.run_json()["tokens"]
+        flat = ["--temp", "100", "--min-p", "0", "--top-p", "1", "--top-k", "0"]
+        for args in (["--top-p", "0"], ["--top-k", "1"], ["--min-p", "1"]):
+            self.assertEqual(self.run_json(*flat, *args, "--seed", "3")["tokens"], want, args)
+        self.assertEqual(self.run_json(*flat, "--seed", "3", "--top-k", "2147483647")["tokens"],
+                         self.run_json(*flat, "--seed", "3")["tokens"])
+
+    def test_bias(self):
+        want = self.run_json()["tokens"]
+        banned = self.run_json("--logit-bias", f"{want[0]}-1000")["tokens"]
+        self.assertNotIn(want[0], banned)
+        self.assertEqual(set(self.run_json("--logit-bias", "7+1000")["tokens"]), {7})
+        both = self.run_json("--logit-bias", f"{want[0]}-1000", "--logit-bias=9+1000")["tokens"]
+        self.assertEqual(set(both), {9})
+
+    def test_context(self):
+        r = good("run", LLAMA, "hello", "--no-template", "--temp", "0", "--ignore-eos", "-c", "64")
+        self.assertIn("the context of 64 positions is full", r.errors)
+        j = good("run", LLAMA, "hello", *RAW, "--ignore-eos", "-c", "64").json
+        self.assertEqual((j["finish_reason"], j["context_full"]), ("length", True))
+        self.assertGreaterEqual(j["prompt_tokens"] + j["generated_tokens"], 64)
+        r = sluice("run", LLAMA, "hello " * 100, "--no-template", "-c", "64")
+        self.assertEqual(r.code, 1)
+        self.assertIn("the context holds 64", r.errors)
+        self.assertEqual(self.run_json("-n", "0")["tokens"], [])
+
+    def test_no_template(self):
+        r = good("run", LLAMA, "hello", "-n", "1")
+        self.assertIn("no chat template", r.errors)
+        self.assertEqual(sluice("run", LLAMA, "hello", "--system", "x").code, 2)
+
+    def test_reader_gone(self):
+        p = subprocess.Popen([cli.SLUICE, "run", LLAMA, "hello", "--no-template", "--ignore-eos", "-c", "8192"],
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        p.stdout.read(1)
+        p.stdout.close()
+        errors = p.stderr.read()
+        self.assertEqual(p.wait(60), 1, errors)
+        self.assertIn(b"standard output: Broken pipe", errors)
+        p.stderr.close()
+        with open("/dev/full", "wb") as full:
+            for more in ([], ["--json"]):
+                p = subprocess.run([cli.SLUICE, "run", LLAMA, "hello", "--no-template", "-n", "4", *more], stdout=full,
+                                   stderr=subprocess.PIPE, check=False)
+                self.assertEqual(p.returncode, 1)
+
+    def test_interrupt(self):
+        for more in ([], ["--json"]):
+            p = subprocess.Popen([cli.SLUICE, "run", LLAMA, "hello", "--no-template", "--ignore-eos", "-c", "65536", *more],
+                                 stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+            time.sleep(0.5)
+            p.send_signal(signal.SIGINT)
+            out, errors = p.communicate(timeout=60)
+            self.assertEqual(p.returncode, 130, errors)
+            self.assertIn(b"interrupted", errors)
+            self.assertTrue(out.endswith(b"\n"))
+            if more:
+                self.assertEqual(json.loads(out)["finish_reason"], "cancel")
+
+
+class Terminal:
+    """The program on a terminal of its own."""
+
+    def __init__(self, *args):
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.execv(cli.SLUICE, [cli.SLUICE, *map(str, args)])
+        self.seen = b""
+
+    def until(self, text, seconds=120):
+        """Read until `text` came (and forget all up to it)."""
+        end = time.monotonic() + seconds
+        while text not in self.seen:
+            if not select.select([self.fd], [], [], max(0, end - time.monotonic()))[0]:
+                raise AssertionError(f"{text!r} did not come; {self.seen!r}")
+            try:
+                data = os.read(self.fd, 4096)
+            except OSError:
+                data = b""
+            if not data:
+                raise AssertionError(f"ended before {text!r}; {self.seen!r}")
+            self.seen += data
+        before, _, self.seen = self.seen.partition(text)
+        return before
+
+    def type(self, data):
+        os.write(self.fd, data)
+
+    def wait(self):
+        try:
+            while os.read(self.fd, 4096):
+                pass
+        except OSError:
+            pass
+        os.close(self.fd)
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+class OnATerminal(unittest.TestCase):
+    def test_interrupt(self):
+        t = Terminal("run", LLAMA, "hello", "--no-template", "--ignore-eos", "-c", "65536")
+        t.until(b"memory:")
+        time.sleep(0.3)
+        t.type(b"\x03")
+        t.until(b"interrupted")
+        self.assertEqual(t.wait(), 130)
+
+    def test_chat_needs_a_template(self):
+        self.assertEqual(Terminal("run", LLAMA).wait(), 2)
+
+
+@cli.needs_smollm2
+@unittest.skipIf(cli.SCALAR, "the default model is slow on scalar kernels")
+class DefaultModel(unittest.TestCase):
+    def test_greedy_equals_reference(self):
+        for prompt in load_json(f"{DATA}/smollm2/manifest.json")["prompts"]:
+            with_system = prompt["messages"][0]["role"] == "system"
+            if len(prompt["messages"]) > 1 + with_system:
+                continue  # a conversation: the chat's test
+            system = ["--system", prompt["messages"][0]["content"]] if with_system else []
+            args = ["run", SMOLLM2, prompt["messages"][-1]["content"], *system, *EXACT, "--temp", "0", "-n", "64", "-c", "512"]
+            j = good(*args, "--ignore-eos", "--json", "-q").json
+            self.assertEqual(j["prompt_tokens"], len(prompt["ids"]))
+            self.assertEqual(j["tokens"], prompt["greedy"], prompt["name"])
+            if prompt["first_eos_at"] is None:
+                self.assertEqual(j["text"], prompt["greedy_text"])
+            else:
+                r = good(*args)
+                self.assertEqual(r.text, prompt["greedy_text"].split("<|im_end|>")[0] + "\n")
+
+    def test_chat(self):
+        t = Terminal("run", SMOLLM2, "--temp", "0", "-c", "1024", "-n", "24", *EXACT)
+        t.until(b"> ")
+        t.type(b"What is the capital of France?\n")
+        self.assertIn(b"The capital of France is Paris.", t.until(b"first token after"))
+        t.until(b"prompt 37 tokens")
+        t.until(b"> ")
+        t.type(b"\n")  # nothing said: asked again
+        t.until(b"> ")
+        t.type(b"And of Italy?\n")
+        t.until(b"first token after")
+        before = t.until(b" tokens, ")  # " N ms | prompt M": the second prompt holds the first answer
+        self.assertGreater(int(before.split()[-1]), 45)
+        t.until(b"> ")
+        t.type(b"\x04")
+        self.assertEqual(t.wait(), 0)
+
+    def test_interrupt_in_a_chat(self):
+        t = Terminal("run", SMOLLM2, "--temp", "0", "-c", "4096", "--ignore-eos")
+        t.until(b"> ")
+        t.type(b"Count to one hundred.\n")
+        t.until(b"\r\n")
+        time.sleep(1.5)
+        t.type(b"\x03")
+        t.until(b"interrupted")
+        t.until(b"> ")
+        time.sleep(0.2)
+        t.type(b"\x03")
+        self.assertEqual(t.wait(), 130)
+
+
+if __name__ == "__main__":
+    cli.main()
