@@ -9,6 +9,7 @@
 #define SL_BASE_POOL_H
 
 #include <stdatomic.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include "base/status.h"
 
@@ -38,6 +39,27 @@ static inline void sl_tiles_reset(sl_tiles *t)
 static inline size_t sl_tiles_take(sl_tiles *t) /* the caller stops at the first number >= n */
 {
     return atomic_fetch_add_explicit(&t->next, 1, memory_order_relaxed);
+}
+
+/* The same tiles in runs, long ones first and single ones last: a thread then reads memory in
+ * order, which hardware and software prefetch need, and the last to finish is not far behind. */
+typedef struct sl_runs {
+    size_t n_taken, at; /* by any thread so far; start at { 0 } in each thread */
+} sl_runs;
+
+/* Tiles *first .. *end of n; false when all are given out. */
+static inline bool sl_tiles_take_run(sl_tiles *t, sl_runs *r, size_t n, size_t n_threads, size_t *first, size_t *end)
+{
+    const size_t ticket = sl_tiles_take(t);
+    do { /* every thread works out the same runs */
+        if (r->at >= n)
+            return false;
+        const size_t share = (n - r->at) / (2 * n_threads);
+        *first = r->at;
+        r->at += share > 1 ? share : 1;
+    } while (r->n_taken++ < ticket);
+    *end = r->at;
+    return true;
 }
 
 #endif

@@ -224,16 +224,6 @@ static void finish_head(const sl_op *op, sl_lane *lane, const sl_tile *tile, uns
 
 /* ---- the product, tile by tile ----------------------------------------------- */
 
-/* Rows of w in a tile: a whole head for q, k, v; else small enough that each thread gets
- * several tiles, so that none waits long for the last. */
-static size_t tile_rows(const sl_op *op, const sl_lane *lane)
-{
-    if (op->epi == SL_EPI_QKV)
-        return op->heads.C;
-    const size_t share = op->w[0].rows / (8 * lane->n_threads) / 8 * 8;
-    return SL_MIN(SL_MAX(share, TILE_ROWS_MIN), TILE_ROWS_MAX);
-}
-
 /* For every epilogue but QKV: w[0] of `tile`, and w[1] beside it for SWIGLU. */
 static void run_tile(const sl_graph *g, const sl_op *op, sl_lane *lane, const sl_act *act, const sl_tile *tile,
                      float *y, void *scratch)
@@ -268,25 +258,33 @@ static void run_head_tile(const sl_op *op, sl_lane *lane, const sl_act *act, siz
         lane->written_bytes += (t1 - t0) * hs->C * sizeof(float);
 }
 
+/* Tiles are numbered along the rows of w, each row's token tiles together. A thread takes runs of
+ * them and so reads weights in the order of memory. Without token tiles, tiles are small, for an
+ * even end, and neighbours of a run are computed together. */
 static void run_tiles(const sl_graph *g, const sl_op *op, sl_lane *lane, const sl_act *act, size_t rows, float *y,
                       void *scratch)
 {
     const bool heads = op->epi == SL_EPI_QKV;
-    const size_t R = op->w[0].rows, tr = tile_rows(op, lane);
+    const size_t R = op->w[0].rows, n_token_tiles = sl_div_up(rows, TILE_TOKENS);
+    const size_t tr = heads ? op->heads.C : n_token_tiles > 1 ? TILE_ROWS_MAX : TILE_ROWS_MIN;
     const size_t n_row_tiles = heads ? op->heads.H + 2 * op->heads.Hkv : sl_div_up(R, tr);
-    const size_t n_token_tiles = sl_div_up(rows, TILE_TOKENS);
-    for (size_t i; (i = sl_tiles_take(&lane->tiles[1])) < n_row_tiles * n_token_tiles;) {
-        const size_t r = i / n_token_tiles, t0 = i % n_token_tiles * TILE_TOKENS;
-        const size_t t1 = SL_MIN(t0 + TILE_TOKENS, rows);
-        size_t n_rows = heads ? tr : SL_MIN(tr, R - r * tr);
-        if (heads)
-            run_head_tile(op, lane, act, r, t0, t1, y, scratch);
-        else
-            run_tile(g, op, lane, act, &(sl_tile){ r * tr, r * tr + n_rows, t0, t1 }, y, scratch);
-        n_rows *= op->epi == SL_EPI_SWIGLU ? 2 : 1;
-        lane->read_bytes += n_rows * op->w[0].row_bytes;
-        lane->ops += 2 * n_rows * op->w[0].cols * (t1 - t0);
-    }
+    const size_t together = heads || n_token_tiles > 1 ? 1 : TILE_ROWS_MAX / TILE_ROWS_MIN;
+    sl_runs runs = { 0 };
+    size_t i = 0, end = 0;
+    while (sl_tiles_take_run(&lane->tiles[1], &runs, n_row_tiles * n_token_tiles, lane->n_threads, &i, &end))
+        for (size_t step; i < end; i += step) {
+            step = SL_MIN(together, end - i);
+            const size_t r = i / n_token_tiles, t0 = i % n_token_tiles * TILE_TOKENS;
+            const size_t t1 = SL_MIN(t0 + TILE_TOKENS, rows);
+            size_t n_rows = heads ? tr : SL_MIN(tr * step, R - r * tr);
+            if (heads)
+                run_head_tile(op, lane, act, r, t0, t1, y, scratch);
+            else
+                run_tile(g, op, lane, act, &(sl_tile){ r * tr, r * tr + n_rows, t0, t1 }, y, scratch);
+            n_rows *= op->epi == SL_EPI_SWIGLU ? 2 : 1;
+            lane->read_bytes += n_rows * op->w[0].row_bytes;
+            lane->ops += 2 * n_rows * op->w[0].cols * (t1 - t0);
+        }
 }
 
 /* Scratch of one thread, cut in this order. */
