@@ -72,8 +72,9 @@ const char *sl_arch_names(void);
 sl_status sl_net_load(sl_net **out, const char *path, sl_err *err);
 void sl_net_free(sl_net *m); /* accepts NULL */
 
-/* What llama-like architectures share. */
-sl_status sl_config_read_dense(sl_config *c, const sl_weights *w, sl_err *err);
+/* What llama-like architectures share (dense.c). */
+sl_status sl_dense_config(sl_config *c, const sl_weights *w, sl_err *err);
+void sl_dense_build(const sl_net *m, sl_graph *g);
 sl_norm sl_net_norm(const sl_net *m, const sl_tensor *weight);
 sl_attention_weights sl_net_attention(const sl_net *m, const sl_layer *l);
 

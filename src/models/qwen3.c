@@ -2,13 +2,11 @@
  * a head width of its own. Source: Transformers, modeling_qwen3.py. */
 #include <stddef.h>
 #include "models/net.h"
-#include "module/basic.h"
-#include "module/linear.h"
 
 static sl_status read_config(sl_config *c, const sl_weights *w, sl_err *err)
 {
     c->rope_adjacent = false;
-    return sl_config_read_dense(c, w, err);
+    return sl_dense_config(c, w, err);
 }
 
 static const sl_tensor_spec tensors[] = {
@@ -28,20 +26,4 @@ static const sl_tensor_spec tensors[] = {
     { "blk.%zu.ffn_down.weight", offsetof(sl_layer, down), "DF", SL_CUT_INPUTS, false },
 };
 
-static void build(const sl_net *m, sl_graph *g)
-{
-    const sl_value cs = sl_rope_table(g, m->inv_freq, m->config.rope.dim, m->rope_scale);
-    sl_value x = sl_embed(g, &m->embed);
-    for (size_t i = 0; i < m->config.n_layers; i++) {
-        const sl_layer *l = &m->layer[i];
-        const sl_attention_weights attention = sl_net_attention(m, l); /* with q_norm and k_norm */
-        const sl_norm norm = sl_net_norm(m, &l->ffn_norm);
-        x = sl_attention(g, (int)i, x, cs, &attention);
-        const sl_value up = sl_norm_swiglu(g, (int)i, x, &norm, &l->gate, &l->up);
-        x = sl_linear_add(g, "ffn_down", (int)i, up, &l->down, x);
-    }
-    const sl_norm norm = sl_net_norm(m, &m->out_norm);
-    sl_norm_linear(g, "logits", -1, x, &norm, &m->head, SL_ROWS_OUTPUTS);
-}
-
-const sl_arch sl_arch_qwen3 = { "qwen3", read_config, tensors, sizeof tensors / sizeof *tensors, build };
+const sl_arch sl_arch_qwen3 = { "qwen3", read_config, tensors, sizeof tensors / sizeof *tensors, sl_dense_build };

@@ -1,7 +1,9 @@
-/* config.c - the settings that llama-like architectures share, checked once, here. */
+/* dense.c - what llama-like architectures share: their settings, checked once, here, and their layers. */
 #include <math.h>
 #include <string.h>
 #include "models/net.h"
+#include "module/basic.h"
+#include "module/linear.h"
 
 /* Larger than any model; products of two of them fit 64 bits. */
 #define SIZE_LIMIT ((uint64_t)1 << 24)
@@ -65,7 +67,7 @@ static sl_status read_rope(sl_config *c, const sl_weights *w, sl_err *err)
     return SL_OK;
 }
 
-sl_status sl_config_read_dense(sl_config *c, const sl_weights *w, sl_err *err)
+sl_status sl_dense_config(sl_config *c, const sl_weights *w, sl_err *err)
 {
     double eps = 0.0;
     size_t value_width = 0;
@@ -105,4 +107,20 @@ sl_status sl_config_read_dense(sl_config *c, const sl_weights *w, sl_err *err)
                        "%s: %llu experts in architecture %s: mixtures of experts are not supported yet",
                        sl_weights_path(w), (unsigned long long)experts, sl_weights_arch(w));
     return read_rope(c, w, err);
+}
+
+void sl_dense_build(const sl_net *m, sl_graph *g)
+{
+    const sl_value cs = sl_rope_table(g, m->inv_freq, m->config.rope.dim, m->rope_scale);
+    sl_value x = sl_embed(g, &m->embed);
+    for (size_t i = 0; i < m->config.n_layers; i++) {
+        const sl_layer *l = &m->layer[i];
+        const sl_attention_weights attention = sl_net_attention(m, l); /* with norms of q and k where there are some */
+        const sl_norm norm = sl_net_norm(m, &l->ffn_norm);
+        x = sl_attention(g, (int)i, x, cs, &attention);
+        const sl_value up = sl_norm_swiglu(g, (int)i, x, &norm, &l->gate, &l->up);
+        x = sl_linear_add(g, "ffn_down", (int)i, up, &l->down, x);
+    }
+    const sl_norm norm = sl_net_norm(m, &m->out_norm);
+    sl_norm_linear(g, "logits", -1, x, &norm, &m->head, SL_ROWS_OUTPUTS);
 }
