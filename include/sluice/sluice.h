@@ -3,7 +3,7 @@
  *   sl_model  *m;  sl_model_open(&m, "model.gguf", &err);
  *   sl_engine *e;  sl_engine_create(&e, m, &(sl_engine_options){ 0 }, &err);
  *   sl_engine_submit(e, &request, &id, &err);
- *   while (sl_engine_busy(e)) sl_engine_step(e, &err);      // events arrive through callbacks
+ *   while (sl_engine_busy(e) && !sl_engine_step(e, &err)) {}  // events arrive through callbacks
  *
  * Threads: a model may be shared; an engine belongs to one thread at a time (its worker threads
  * are its own affair). Callbacks run on the thread that calls sl_engine_step and may submit and
@@ -68,7 +68,7 @@ typedef struct sl_engine_options {
     size_t n_ctx;        /* positions of a sequence; 0: the model's, at most 8,192 */
     size_t n_ubatch;     /* tokens of a step; 0: 512 */
     size_t n_seqs;       /* requests that run together; 0: 1 */
-    size_t n_outputs;    /* logits rows of a step at most; 0: n_seqs */
+    size_t n_outputs;    /* logits rows of a step at most; at least n_seqs */
     size_t kv_page;      /* positions of a page, a multiple of 16; 0: 64 */
     const char *kv_type; /* "f16", "f32", "bf16"; NULL: "f16" */
     const char *act;     /* "auto", "f32", "int8" */

@@ -22,6 +22,7 @@ struct sl_job {
     sl_job *next; /* in the queue */
     sl_request_id id;
     sl_request request; /* prompt and bias lists point into this block */
+    float *unbiased;    /* [n_bias] while a token is drawn */
     size_t fed;         /* prompt tokens in the KV cache */
     size_t generated;
     int32_t last; /* generated, not yet in the KV cache */
@@ -163,17 +164,28 @@ void sl_engine_destroy(sl_engine *e)
     sl_mem_free(e);
 }
 
+/* Float weights are multiplied in f32, whatever --act says. */
+static bool has_blocks(const sl_net *net)
+{
+    for (size_t i = 0; i < sl_weights_count(net->weights); i++) {
+        const sl_format f = sl_weights_at(net->weights, i)->tensor.format;
+        if (f != SL_FORMAT_F32 && f != SL_FORMAT_F16 && f != SL_FORMAT_BF16)
+            return true;
+    }
+    return false;
+}
+
 void sl_engine_describe(const sl_engine *e, sl_engine_info *out)
 {
     const sl_settings *s = &e->settings;
     const sl_limits *l = &s->plan.env.limits;
     *out = (sl_engine_info){ .isa = sl_isa_name(e->kernels.isa),
-                             .act = sl_act_name(s->plan.env.act),
+                             .act = sl_act_name(has_blocks(e->model->net) ? s->plan.env.act : SL_ACT_F32),
                              .kv_type = sl_kv_type_name(s->kv.type),
                              .mode = sl_mode_name(s->mode),
                              .attn = sl_attn_name(s->plan.env.attn),
                              .n_threads = l->n_threads,
-                             .n_ctx = l->n_ctx,
+                             .n_ctx = s->n_ctx,
                              .n_ubatch = l->n_tokens,
                              .n_seqs = s->n_seqs,
                              .kv_page = s->kv.P,
@@ -184,7 +196,7 @@ void sl_engine_describe(const sl_engine *e, sl_engine_info *out)
 
 static sl_status check_request(const sl_engine *e, const sl_request *r, sl_err *err)
 {
-    const size_t n_vocab = e->model->net->config.n_vocab, n_ctx = e->settings.plan.env.limits.n_ctx;
+    const size_t n_vocab = e->model->net->config.n_vocab, n_ctx = e->settings.n_ctx;
     if (!r->n_prompt)
         return sl_fail(err, SL_EINVAL, "the prompt is empty: at least one token is needed");
     if (r->n_prompt > n_ctx)
@@ -205,7 +217,7 @@ static sl_status check_request(const sl_engine *e, const sl_request *r, sl_err *
 static sl_job *copy_request(const sl_request *r)
 {
     size_t bytes = 0, bias = 0;
-    if (!sl_mul_ok(r->n_prompt, sizeof *r->prompt, &bytes) || !sl_mul_ok(r->n_bias, 2 * sizeof *r->bias, &bias))
+    if (!sl_mul_ok(r->n_prompt, sizeof *r->prompt, &bytes) || !sl_mul_ok(r->n_bias, 3 * sizeof *r->bias, &bias))
         return NULL;
     sl_job *job = sl_mem_zalloc(1, sizeof *job + bytes + bias);
     if (!job)
@@ -221,6 +233,7 @@ static sl_job *copy_request(const sl_request *r)
     job->request.prompt = prompt;
     job->request.bias_token = bias_token;
     job->request.bias = bias_value;
+    job->unbiased = bias_value + r->n_bias;
     return job;
 }
 
@@ -330,31 +343,48 @@ static void add_prompt(sl_engine *e, sl_slot *slot)
     e->stats.prompt_tokens += n;
 }
 
-/* Decoding requests first, so that a long prompt does not hold them up. */
+static bool prompt_waits(const sl_slot *slot)
+{
+    return slot->job && slot->job->fed < slot->job->request.n_prompt;
+}
+
+/* Decoding requests first, so that a long prompt does not hold them up; but every other step
+ * leaves room for a prompt that waits, so that they do not keep it out either. */
 static void gather(sl_engine *e)
 {
     const size_t n_seqs = e->settings.n_seqs;
+    size_t keep = 0;
+    for (size_t i = 0; i < n_seqs && e->stats.steps % 2; i++)
+        keep |= prompt_waits(&e->slot[i]);
     sl_batch_clear(&e->batch);
     for (size_t i = 0; i < n_seqs; i++) {
         sl_slot *slot = &e->slot[(e->first_slot + i) % n_seqs];
-        if (slot->job && slot->job->generated && sl_batch_room(&e->batch) && sl_batch_output_room(&e->batch))
+        if (slot->job && slot->job->generated && sl_batch_room(&e->batch) > keep &&
+            sl_batch_output_room(&e->batch) > keep)
             add_tokens(e, slot, &slot->job->last, 1, 1);
     }
     for (size_t i = 0; i < n_seqs; i++) {
         sl_slot *slot = &e->slot[(e->first_slot + i) % n_seqs];
-        if (slot->job && slot->job->fed < slot->job->request.n_prompt && sl_batch_room(&e->batch))
+        if (prompt_waits(slot) && sl_batch_room(&e->batch))
             add_prompt(e, slot);
     }
     e->first_slot = (e->first_slot + 1) % n_seqs;
     sl_batch_finish(&e->batch);
 }
 
-static int32_t sample(const sl_engine *e, const sl_request *r, float *logits, size_t n_vocab, size_t position)
+/* The bias is taken back, last first, since a token may stand in the list twice. */
+static int32_t sample(const sl_engine *e, const sl_job *job, float *logits, size_t n_vocab, size_t position)
 {
+    const sl_request *r = &job->request;
     const sl_sampling how = { r->temperature, r->top_k, r->top_p, r->min_p, r->seed };
-    for (size_t i = 0; i < r->n_bias; i++)
+    for (size_t i = 0; i < r->n_bias; i++) {
+        job->unbiased[i] = logits[r->bias_token[i]];
         logits[r->bias_token[i]] += r->bias[i];
-    return sl_sample(&how, logits, n_vocab, position, e->candidates);
+    }
+    const int32_t token = sl_sample(&how, logits, n_vocab, position, e->candidates);
+    for (size_t i = r->n_bias; i-- > 0;)
+        logits[r->bias_token[i]] = job->unbiased[i];
+    return token;
 }
 
 /* The next token of a request whose last input gave `logits`. */
@@ -362,7 +392,7 @@ static void generate(sl_engine *e, sl_slot *slot, float *logits, size_t n_vocab)
 {
     sl_job *job = slot->job;
     const sl_request *r = &job->request;
-    const int32_t token = sample(e, r, logits, n_vocab, slot->n_pos);
+    const int32_t token = sample(e, job, logits, n_vocab, slot->n_pos);
     if (!r->ignore_eos && e->model->tokenizer && sl_tokenizer_ends(e->model->tokenizer, token)) {
         free_slot(e, slot, SL_FINISH_STOP);
         return;
@@ -378,7 +408,7 @@ static void generate(sl_engine *e, sl_slot *slot, float *logits, size_t n_vocab)
                              .n_vocab = n_vocab };
     if (r->on_event && !r->on_event(r->user, &event))
         free_slot(e, slot, SL_FINISH_STOP);
-    else if (job->generated == r->n_predict || slot->n_pos == e->settings.plan.env.limits.n_ctx)
+    else if (job->generated == r->n_predict || slot->n_pos == e->settings.n_ctx)
         free_slot(e, slot, SL_FINISH_LENGTH);
 }
 
@@ -456,7 +486,7 @@ sl_status sl_engine_step(sl_engine *e, sl_err *err)
 sl_status sl_engine_feed(sl_engine *e, const sl_feed *feed, size_t n_feeds, sl_err *err)
 {
     assert(!sl_engine_busy(e));
-    const size_t n_ctx = e->settings.plan.env.limits.n_ctx;
+    const size_t n_ctx = e->settings.n_ctx;
     size_t n = 0, n_outputs = 0;
     for (size_t i = 0; i < n_feeds; i++) {
         n += feed[i].n;
@@ -501,6 +531,8 @@ void sl_engine_get_stats(const sl_engine *e, sl_engine_stats *out)
 
 sl_status sl_engine_plan_write(const sl_engine *e, FILE *f, sl_err *err)
 {
+    if (!e->plan.impl) /* eager, and the last step failed */
+        return sl_fail(err, SL_ENOMEM, "no memory for a plan");
     return sl_report_plan(e->model->net, &e->plan, f, err);
 }
 

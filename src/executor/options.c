@@ -95,6 +95,7 @@ static sl_status read_kv(sl_settings *s, const sl_net *net, const sl_engine_opti
         return rc;
     if (page % 16)
         return sl_fail(err, SL_EINVAL, "--kv-page: %zu is no multiple of 16", page);
+    s->n_ctx = l->n_ctx;
     l->n_ctx = sl_round_up(l->n_ctx, page);
     s->pages_per_seq = l->n_ctx / page;
     s->kv = (sl_kv_shape){ .n_layers = net->config.n_layers,
@@ -122,7 +123,8 @@ sl_status sl_settings_read(sl_settings *s, const sl_net *net, const sl_engine_op
         (rc = size_option("outputs of a step", o->n_outputs, s->n_seqs, LIMIT_UBATCH, &l->n_outputs, err)))
         return rc;
     l->n_tokens = SL_MIN(l->n_tokens, l->n_ctx * s->n_seqs);
-    l->n_outputs = SL_MIN(l->n_outputs, l->n_tokens);
+    /* A row for each sequence, so that none waits for another to end. */
+    l->n_outputs = SL_MIN(SL_MAX(l->n_outputs, s->n_seqs), l->n_tokens);
     env->act = act == 1 ? SL_ACT_F32 : SL_ACT_Q8;
     env->attn = attn ? SL_ATTN_PLAIN : SL_ATTN_FLASH;
     env->window = o->attn_window;

@@ -11,6 +11,7 @@ typedef struct sl_settings {
     sl_plan_options plan; /* env.k is not set */
     sl_mode mode;
     sl_kv_shape kv;
+    size_t n_ctx; /* positions of a sequence, as asked; plan.env.limits has whole pages */
     size_t n_seqs, pages_per_seq, trace_spans;
     sl_isa isa;
 } sl_settings;

@@ -220,8 +220,9 @@ static void bias(void **state)
     run_all(e);
     assert_int_not_equal(banned.tokens[0], plain.tokens[0]);
     assert_int_equal(forced.tokens[0], other);
-    /* What is reported is without the bias. */
+    /* What is reported is without the bias, with the prompt's positions and with the token. */
     assert_memory_equal(banned.logits, plain.logits, 3 * 288 * sizeof(float));
+    assert_memory_equal(banned.first, plain.first, 288 * sizeof(float));
     sl_engine_destroy(e);
     run_result_free(&plain);
     run_result_free(&banned);
@@ -275,6 +276,44 @@ static void each_allocation_fails(void **state)
     }
 }
 
+/* One request decodes for ever in steps of one token; another's prompt is read all the same. */
+static void prompts_are_not_kept_out(void **state)
+{
+    (void)state;
+    const int32_t prompt[] = { 1, 2, 3, 4 };
+    run_result endless = { 0 }, late = { 0 };
+    sl_err err = { 0 };
+    sl_engine *e = make(&(sl_engine_options){ .n_seqs = 2, .n_ubatch = 1 });
+    run_submit(e, prompt, 4, SL_PREDICT_UNTIL_END, &endless);
+    for (int i = 0; i < 10; i++)
+        assert_int_equal(sl_engine_step(e, &err), SL_OK);
+    run_submit(e, prompt, 4, 3, &late);
+    for (int i = 0; i < 40 && !late.ended; i++)
+        assert_int_equal(sl_engine_step(e, &err), SL_OK);
+    assert_true(late.ended && late.n_tokens == 3 && !endless.ended);
+    sl_engine_destroy(e);
+    run_result_free(&endless);
+    run_result_free(&late);
+}
+
+/* The context is as long as asked, whatever the page. */
+static void context_is_what_was_asked(void **state)
+{
+    (void)state;
+    const int32_t prompt[] = { 1, 2, 3, 4 };
+    run_result r = { 0 };
+    sl_engine_info info;
+    sl_engine *e = make(&(sl_engine_options){ .n_ctx = 10, .n_outputs = 8 });
+    sl_engine_describe(e, &info);
+    assert_int_equal(info.n_ctx, 10);
+    assert_string_equal(info.act, "f32"); /* an F16 model, whatever the default */
+    run_submit(e, prompt, 4, SL_PREDICT_UNTIL_END, &r);
+    run_all(e);
+    assert_int_equal(r.n_tokens, 7);
+    run_result_free(&r);
+    sl_engine_destroy(e);
+}
+
 int main(void)
 {
     sl_err err = { 0 };
@@ -290,6 +329,8 @@ int main(void)
         cmocka_unit_test(cancelling),
         cmocka_unit_test(callbacks_can_submit),
         cmocka_unit_test(bias),
+        cmocka_unit_test(prompts_are_not_kept_out),
+        cmocka_unit_test(context_is_what_was_asked),
         cmocka_unit_test(each_allocation_fails),
     };
     const int failed = cmocka_run_group_tests(tests, NULL, NULL);

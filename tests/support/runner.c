@@ -12,6 +12,7 @@ void run_result_free(run_result *r)
 {
     free(r->logits);
     free(r->tokens);
+    free(r->first);
     *r = (run_result){ 0 };
 }
 
@@ -40,8 +41,13 @@ bool run_collect(void *user, const sl_event *event)
         add_row(r, event->logits, event->n_vocab);
         return true;
     }
-    if (r->n_tokens)
+    if (r->n_tokens) {
         add_row(r, event->logits, event->n_vocab);
+    } else {
+        r->first = malloc(event->n_vocab * sizeof *r->first);
+        assert_non_null(r->first);
+        memcpy(r->first, event->logits, event->n_vocab * sizeof *r->first);
+    }
     if (r->n_tokens == r->cap_tokens) {
         r->cap_tokens = r->cap_tokens ? 2 * r->cap_tokens : 16;
         r->tokens = realloc(r->tokens, r->cap_tokens * sizeof *r->tokens);

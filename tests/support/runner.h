@@ -10,6 +10,7 @@ typedef struct run_result {
     size_t n_vocab, n_rows, n_tokens;
     float *logits;   /* [n_rows][n_vocab] */
     int32_t *tokens; /* [n_tokens] */
+    float *first;    /* [n_vocab] logits that came with the first token */
     sl_finish finish;
     bool ended;
     size_t cap_rows, cap_tokens;
