@@ -73,6 +73,10 @@ sl_exit sl_cli_failed(const char *fmt, ...) __attribute__((format(printf, 1, 2))
 
 /* ---- talking (talk.c) ---------------------------------------------------------- */
 
+/* First of all: no file that is opened later gets the number of a standard stream that the caller
+ * closed. False, with a message if there is where to put it, when that cannot be had. */
+bool sl_cli_keep_standard_fds(void);
+
 /* Write to stdout now. False, once and for all, when stdout cannot take it (reader gone, disk
  * full); sl_cli_stdout_end then says so. */
 bool sl_cli_write(const char *bytes, size_t n);
@@ -98,9 +102,11 @@ sl_size_text sl_cli_bytes(size_t bytes); /* "93.8 MiB" */
 sl_size_text sl_cli_count(size_t n);     /* "134.5 M" */
 double sl_cli_now(void);                 /* monotonic seconds */
 
-/* The whole of a file, or of stdin for "-". SL_EIO, SL_ENOTFOUND, SL_ENOMEM. */
+/* The whole of a file, or of stdin for "-"; 1 GiB at most. SL_EIO, SL_ENOTFOUND, SL_ENOMEM, SL_EUNSUPPORTED. */
 sl_status sl_cli_read_file(const char *path, sl_str *out, sl_err *err);
 
+/* Whether an argument is ids, not the name of a file of them. */
+bool sl_cli_is_ids(const char *given);
 /* Ids by comma or white space, brackets allowed around them; appended. SL_EINVAL names the bad word. */
 sl_status sl_cli_read_ids(const char *text, size_t len, sl_ids *out, sl_err *err);
 

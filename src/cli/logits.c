@@ -37,7 +37,7 @@ static sl_exit read_prompt(const char *given, sl_prompt_rows *p, const sl_sessio
     sl_err err = { 0 };
     sl_str text = { 0 };
     sl_exit code = SL_EXIT_OK;
-    if (given[strspn(given, "0123456789,-[] \t\r\n")] == '\0') {
+    if (sl_cli_is_ids(given)) {
         sl_str_puts(&text, given);
     } else if (sl_cli_read_file(given, &text, &err)) {
         code = sl_cli_failed("--tokens: %s", err.msg);
@@ -124,6 +124,8 @@ static sl_exit run(const sl_args *args)
     if (!args->output)
         return sl_cli_usage("logits needs -o OUT.npy");
     sl_exit code = sl_session_open(&s, args);
+    if (!code)
+        code = sl_session_check_output(&s, args, "-o", args->output);
     if (!code)
         code = read_prompts(&r, args, &s);
     if (!code) {

@@ -144,6 +144,8 @@ static sl_exit dispatch(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    if (!sl_cli_keep_standard_fds())
+        return SL_EXIT_FAILED;
     signal(SIGPIPE, SIG_IGN); /* a reader that went away is an error of write, not a death */
     return (int)sl_cli_stdout_end(dispatch(argc, argv));
 }

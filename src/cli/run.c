@@ -129,16 +129,20 @@ static sl_exit make_prompt(sl_talk *k, const char *text, size_t len)
     return SL_EXIT_OK;
 }
 
+/* The last message is as if it never was. */
+static void take_back(sl_talk *k)
+{
+    json_t *messages = json_object_get(k->request, "messages");
+    json_array_remove(messages, json_array_size(messages) - 1);
+}
+
 /* ---- one answer ------------------------------------------------------------------- */
 
-static sl_exit answer(sl_talk *k, const char *text, size_t len)
+/* The answer to k->prompt. */
+static sl_exit answer(sl_talk *k, double asked)
 {
-    const double asked = sl_cli_now();
-    sl_exit code = make_prompt(k, text, len);
-    if (code)
-        return code;
     const sl_request request = make_request(k);
-    code = sl_answer_run(&k->answer, &k->session, &request, asked);
+    const sl_exit code = sl_answer_run(&k->answer, &k->session, &request, asked);
     if (code)
         return code;
     if (!k->answer.silent)
@@ -180,13 +184,39 @@ static sl_exit print_json(const sl_talk *k)
 
 static sl_exit answer_once(sl_talk *k, const sl_str *text)
 {
-    sl_exit code = answer(k, text->data ? text->data : "", text->len);
+    const double asked = sl_cli_now();
+    sl_exit code = make_prompt(k, text->data ? text->data : "", text->len);
+    if (!code)
+        code = answer(k, asked);
     if (!code && k->args->json)
         code = print_json(k);
     return !code && k->answer.interrupted ? SL_EXIT_INTERRUPTED : code;
 }
 
 /* ---- a chat ----------------------------------------------------------------------- */
+
+/* A line of the user and its answer. A line for which the context has no room is taken back, and
+ * the chat goes on: a shorter one may fit. */
+static sl_exit say(sl_talk *k, const char *line, size_t len)
+{
+    sl_engine_info info;
+    const double asked = sl_cli_now();
+    sl_exit code = make_prompt(k, line, len);
+    if (code)
+        return code;
+    sl_engine_describe(k->session.engine, &info);
+    if (k->prompt.n > info.n_ctx) {
+        sl_cli_failed("with this message the chat has %zu tokens, the context holds %zu: the message is left out; "
+                      "say it shorter, or start again with a larger -c",
+                      k->prompt.n, info.n_ctx);
+        take_back(k);
+        return SL_EXIT_OK;
+    }
+    code = answer(k, asked);
+    if (!code)
+        code = add_message(k, "assistant", k->answer.text.data ? k->answer.text.data : "", k->answer.text.len);
+    return code;
+}
 
 static sl_exit chat(sl_talk *k)
 {
@@ -208,9 +238,7 @@ static sl_exit chat(sl_talk *k)
         len -= len && line[len - 1] == '\n';
         if (!len)
             continue;
-        code = answer(k, line, len);
-        if (!code)
-            code = add_message(k, "assistant", k->answer.text.data ? k->answer.text.data : "", k->answer.text.len);
+        code = say(k, line, len);
         sl_cli_interrupt_clear();
     }
     free(line); /* getline's */

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
+#include <sys/stat.h>
 #include <unistd.h>
 #include "base/cpu.h"
 #include "base/num.h"
@@ -60,9 +61,16 @@ sl_exit sl_session_open(sl_session *s, const sl_args *args)
     sl_err err = { 0 };
     sl_str path = { 0 };
     const double begin = sl_cli_now();
+    struct stat sb;
     sl_exit code = find_model(args->model, &path);
     if (!code && sl_model_open(&s->model, path.data, &err))
         code = sl_cli_failed("%s", err.msg);
+    if (!code && stat(path.data, &sb))
+        code = sl_cli_failed("%s: %s", path.data, strerror(errno));
+    if (!code) {
+        s->model_dev = sb.st_dev;
+        s->model_ino = sb.st_ino;
+    }
     s->load_s = sl_cli_now() - begin;
     sl_str_fini(&path);
     return code;
@@ -120,10 +128,33 @@ void sl_session_formats(const sl_model *m, sl_str *out)
     }
 }
 
+/* Devices and pipes may be read and written at once. */
+static bool names_file(const char *path, const struct stat *file)
+{
+    struct stat sb;
+    return stat(path, &sb) == 0 && S_ISREG(sb.st_mode) && sb.st_dev == file->st_dev && sb.st_ino == file->st_ino;
+}
+
+sl_exit sl_session_check_output(const sl_session *s, const sl_args *args, const char *option, const char *path)
+{
+    struct stat sb;
+    if (stat(path, &sb))
+        return SL_EXIT_OK; /* a new file; or opening it says what is wrong */
+    if (sb.st_dev == s->model_dev && sb.st_ino == s->model_ino)
+        return sl_cli_failed("%s %s is the model's own file: not overwritten", option, path);
+    bool is_input = args->file && names_file(args->file, &sb);
+    for (size_t i = 0; i < args->tokens.n && !is_input; i++)
+        is_input = !sl_cli_is_ids(args->tokens.data[i]) && names_file(args->tokens.data[i], &sb);
+    return is_input ? sl_cli_failed("%s %s is an input of this command: not overwritten", option, path) : SL_EXIT_OK;
+}
+
 static sl_exit open_trace(sl_session *s, const sl_args *args)
 {
     if (!args->trace)
         return SL_EXIT_OK;
+    const sl_exit code = sl_session_check_output(s, args, "--trace", args->trace);
+    if (code)
+        return code;
     s->trace = fopen(args->trace, "we");
     if (!s->trace)
         return sl_cli_failed("--trace %s: %s", args->trace, strerror(errno));

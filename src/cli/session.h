@@ -3,6 +3,7 @@
 #define SL_CLI_SESSION_H
 
 #include <stdio.h>
+#include <sys/types.h>
 #include "cli/cli.h"
 #include "sluice/sluice.h"
 #include "tokenizer/tokenizer.h"
@@ -13,10 +14,16 @@ typedef struct sl_session {
     sl_engine_options options;
     double load_s; /* model and engine */
     FILE *trace;
+    dev_t model_dev; /* the model's file, which stays mapped */
+    ino_t model_ino;
 } sl_session;
 
 /* Find MODEL (a file, or the name of a cached model) and open it. */
 sl_exit sl_session_open(sl_session *s, const sl_args *args);
+
+/* Refuse to write to the model's file, or to a file that this command reads. To be called before `path` is
+ * opened, which would empty it; `option` names it. */
+sl_exit sl_session_check_output(const sl_session *s, const sl_args *args, const char *option, const char *path);
 
 /* What the options ask for; --trace opens its file. */
 sl_exit sl_session_options(sl_session *s, const sl_args *args, size_t n_seqs, size_t n_outputs);

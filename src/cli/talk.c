@@ -1,5 +1,6 @@
 /* talk.c - stdout that may break, lines for people on stderr, files in, and Ctrl-C. */
 #include <errno.h>
+#include <fcntl.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <string.h>
@@ -170,7 +171,25 @@ double sl_cli_now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* ---- standard streams ----------------------------------------------------------- */
+
+bool sl_cli_keep_standard_fds(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++) {
+        if (fcntl(fd, F_GETFD) >= 0 || errno != EBADF)
+            continue;
+        /* Gets the lowest free number, so `fd`. Read-only for output, too: writes still fail. */
+        if (open("/dev/null", O_RDONLY) != fd) {
+            sl_cli_failed("/dev/null: %s", strerror(errno));
+            return false;
+        }
+    }
+    return true;
+}
+
 /* ---- input --------------------------------------------------------------------- */
+
+#define INPUT_MAX ((size_t)1 << 30)
 
 sl_status sl_cli_read_file(const char *path, sl_str *out, sl_err *err)
 {
@@ -182,9 +201,11 @@ sl_status sl_cli_read_file(const char *path, sl_str *out, sl_err *err)
     sl_status rc = SL_OK;
     char block[1 << 14];
     size_t n;
-    while ((n = fread(block, 1, sizeof block, f)) > 0)
+    while (!out->failed && out->len <= INPUT_MAX && (n = fread(block, 1, sizeof block, f)) > 0)
         sl_str_append(out, block, n);
-    if (ferror(f))
+    if (out->len > INPUT_MAX)
+        rc = sl_fail(err, SL_EUNSUPPORTED, "%s: more than 1 GiB, which is no text to read at once", name);
+    else if (ferror(f))
         rc = sl_fail(err, SL_EIO, "%s: %s", name, strerror(errno));
     else if (out->failed)
         rc = sl_fail(err, SL_ENOMEM, "%s: no memory for its content", name);
@@ -196,6 +217,11 @@ sl_status sl_cli_read_file(const char *path, sl_str *out, sl_err *err)
 static bool is_separator(char c)
 {
     return c == ',' || c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '[' || c == ']';
+}
+
+bool sl_cli_is_ids(const char *given)
+{
+    return given[strspn(given, "0123456789,-[] \t\r\n")] == '\0';
 }
 
 sl_status sl_cli_read_ids(const char *text, size_t len, sl_ids *out, sl_err *err)
@@ -211,7 +237,7 @@ sl_status sl_cli_read_ids(const char *text, size_t len, sl_ids *out, sl_err *err
             n++;
         int64_t id = -1;
         snprintf(word, sizeof word, "%.*s", (int)SL_MIN(n, sizeof word), text + i);
-        if (n >= sizeof word || !sl_read_int(word, &id) || id < 0 || id > INT32_MAX)
+        if (n >= sizeof word || memchr(text + i, 0, n) || !sl_read_int(word, &id) || id < 0 || id > INT32_MAX)
             return sl_fail(err, SL_EINVAL, "\"%s\" is no token id", word);
         const sl_status rc = sl_ids_push(out, (int32_t)id, err);
         if (rc)

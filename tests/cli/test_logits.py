@@ -1,5 +1,6 @@
 """`sluice logits`: the numbers of the golden files, in every way to compute them."""
 import os
+import shutil
 import subprocess
 import tempfile
 import unittest
@@ -71,6 +72,34 @@ class Logits(unittest.TestCase):
         r = sluice("logits", path, "-o", self.out, "--tokens", ids_text(range(100)), "-c", "64")
         self.assertEqual(r.code, 2, r.errors)
         self.assertIn("--ctx-size", r.errors)
+
+    def test_never_over_its_inputs(self):
+        source, _, _ = self.model("llama-small-F32")
+        folder = os.path.dirname(self.out)
+        path, ids, link = f"{folder}/m.gguf", f"{folder}/ids.txt", f"{folder}/link"
+        shutil.copyfile(source, path)
+        with open(ids, "w", encoding="utf-8") as f:
+            f.write("1,2,3\n")
+        os.symlink(path, link)
+        before = os.path.getsize(path)
+        for args, says in [(["-o", path], "-o"), (["-o", link], "-o"), (["-o", ids], "-o"),
+                           (["-o", self.out, "--trace", path], "--trace"), (["-o", self.out, "--trace", ids], "--trace")]:
+            r = sluice("logits", path, "--tokens", ids, *args)
+            self.assertEqual(r.code, 1, (args, r.errors))
+            self.assertRegex(r.errors, f"^sluice: {says} .*: not overwritten\n$")
+            self.assertEqual((os.path.getsize(path), os.path.getsize(ids)), (before, 6), args)
+            self.assertFalse(os.path.exists(self.out))
+
+    def test_standard_streams_closed(self):
+        """Files get no number of a standard stream: messages do not go into them."""
+        path, _, _ = self.model("llama-small-F32")
+        want = self.rows(path, "--tokens", "1,2")[2].tobytes()
+        subprocess.run(["bash", "-c", 'exec "$@" <&- >&- 2>&-', "-", cli.SLUICE, "logits", path, "--tokens", "1,2",
+                        "-o", self.out], check=False)
+        self.assertEqual(read_npy(self.out)[2].tobytes(), want)
+        p = subprocess.run(["bash", "-c", 'exec "$@" >&-', "-", cli.SLUICE, "info", path], capture_output=True,
+                           check=False)
+        self.assertEqual(p.returncode, 1, p.stderr)
 
     def test_cannot_write(self):
         path, _, _ = self.model("llama-small-F32")

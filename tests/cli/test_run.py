@@ -234,6 +234,25 @@ class DefaultModel(unittest.TestCase):
         t.type(b"\x04")
         self.assertEqual(t.wait(), 0)
 
+    def test_chat_that_does_not_fit(self):
+        t = Terminal("run", SMOLLM2, "--temp", "0", "-c", "64", "-n", "4")
+        t.until(b"> ")
+        t.type(b"word " * 100 + b"\n")
+        t.until(b"the context holds 64")
+        t.until(b"larger -c")
+        t.until(b"> ")
+        t.type(b"Hi.\n")  # fits: the long message is gone
+        t.until(b"first token after")
+        t.until(b"> ")
+        for _ in range(5):  # until the conversation fills the context
+            t.type(b"And what else can be said of it?\n")
+            if b"the context holds 64" in t.until(b"> "):
+                break
+        else:
+            self.fail("never full")
+        t.type(b"\x04")
+        self.assertEqual(t.wait(), 0)
+
     def test_interrupt_in_a_chat(self):
         t = Terminal("run", SMOLLM2, "--temp", "0", "-c", "4096", "--ignore-eos")
         t.until(b"> ")

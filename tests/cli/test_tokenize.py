@@ -14,9 +14,14 @@ class TinyVocabulary(unittest.TestCase):
         for given in (json.dumps(ids), " ".join(map(str, ids)), "\n".join(map(str, ids))):
             self.assertEqual(good("tokenize", LLAMA, "--detokenize", "--no-special", stdin=given).text, text)
 
+    def test_endless_input(self):
+        r = sluice("tokenize", LLAMA, "-f", "/dev/zero")
+        self.assertEqual((r.code, r.errors.count("\n")), (1, 1), r.errors)
+        self.assertIn("more than 1 GiB", r.errors)
+
     def test_refused(self):
         for args, stdin, code in [(["--stream"], "a", 2), (["--ids", "--detokenize"], "1", 2),
-                                  (["--detokenize"], "1 x", 1), (["--detokenize"], "123456789", 1),
+                                  (["--detokenize"], "1 x", 1), (["--detokenize"], "1\0abc", 1), (["--detokenize"], "123456789", 1),
                                   (["--detokenize"], "-1", 1), (["--detokenize"], "99999999999999999999999999", 1),
                                   (["--jsonl"], '"a"\n3\n', 1), (["--jsonl"], '"a', 1), (["-f", "no/such"], "", 1)]:
             r = sluice("tokenize", LLAMA, *args, stdin=stdin)
