@@ -20,6 +20,7 @@
 
 #include "base/cpu_in.h"
 #include "base/mem.h"
+#include "base/num.h"
 
 #define THREADS_MAX 4096 /* above it is a typing error */
 
@@ -46,6 +47,7 @@ struct sl_pool {
     _Alignas(64) atomic_uint gate;    /* steps when a run starts */
     _Alignas(64) atomic_uint arrived; /* at the barrier, of this round */
     _Alignas(64) atomic_uint round;   /* steps when all have arrived */
+    atomic_uint patience;             /* pauses at a barrier before parking, at most `spins` */
     _Alignas(64) worker workers[];
 };
 
@@ -70,16 +72,18 @@ static unsigned count_of(unsigned value)
     return value & ~PARKED;
 }
 
-/* Wait until the word's count is no longer `old`; return the new count. */
-static unsigned wait_for_step(atomic_uint *word, unsigned old, unsigned spins)
+/* Wait until the word's count is no longer `old`; return the new count, and whether it took parking. */
+static unsigned wait_for_step(atomic_uint *word, unsigned old, unsigned spins, bool *parked)
 {
     unsigned v;
+    *parked = false;
     for (unsigned i = 0; i < spins; i++) {
         v = atomic_load_explicit(word, memory_order_acquire);
         if (count_of(v) != old)
             return count_of(v);
         pause_cpu();
     }
+    *parked = true;
     v = old;
     if (atomic_compare_exchange_strong_explicit(word, &v, old | PARKED, memory_order_acquire, memory_order_acquire))
         v = old | PARKED;
@@ -118,16 +122,25 @@ void sl_pool_barrier(sl_pool *pool)
     if (pool->n_threads == 1)
         return;
     const unsigned round = current_round(pool);
-    if (!arrive(pool, round))
-        wait_for_step(&pool->round, round, pool->spins);
+    if (arrive(pool, round))
+        return;
+    bool parked = false;
+    const unsigned patience = atomic_load_explicit(&pool->patience, memory_order_relaxed);
+    wait_for_step(&pool->round, round, patience, &parked);
+    /* Who had to park waits for a thread without a CPU, which spinning keeps from it: spin less, and
+     * more again as waits turn out short. */
+    const unsigned next = parked ? SL_MAX(patience / 8, SPINS_FEW) : SL_MIN(patience * 2, pool->spins);
+    if (next != patience)
+        atomic_store_explicit(&pool->patience, next, memory_order_relaxed);
 }
 
 static void *work(void *arg)
 {
     const worker *w = arg;
     sl_pool *p = w->pool;
+    bool parked = false;
     for (unsigned seen = 0;;) {
-        seen = wait_for_step(&p->gate, seen, p->spins);
+        seen = wait_for_step(&p->gate, seen, p->spins, &parked);
         if (!p->fn)
             return NULL;
         p->fn(p->arg, w->index);
@@ -189,6 +202,7 @@ sl_status sl_pool_create(sl_pool **out, size_t n_threads, sl_err *err)
         return sl_fail(err, SL_ENOMEM, "the team of %zu threads", n_threads);
     p->n_threads = n_threads;
     p->spins = n_threads <= sl_cpu_logical() ? SPINS_MANY : SPINS_FEW;
+    atomic_init(&p->patience, p->spins);
     const int rc = start_workers(p);
     if (rc != 0) {
         const size_t started = p->n_started;
