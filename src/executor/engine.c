@@ -164,15 +164,15 @@ void sl_engine_destroy(sl_engine *e)
     sl_mem_free(e);
 }
 
-/* Float weights are multiplied in f32, whatever --act says. */
-static bool has_blocks(const sl_net *net)
+/* The form of activations that some tensor really asks for: float weights take f32, whatever --act says. */
+static sl_act_type act_in_use(const sl_engine *e)
 {
-    for (size_t i = 0; i < sl_weights_count(net->weights); i++) {
-        const sl_format f = sl_weights_at(net->weights, i)->tensor.format;
-        if (f != SL_FORMAT_F32 && f != SL_FORMAT_F16 && f != SL_FORMAT_BF16)
-            return true;
-    }
-    return false;
+    const sl_weights *w = e->model->net->weights;
+    const sl_act_type act = e->settings.plan.env.act;
+    for (size_t i = 0; i < sl_weights_count(w); i++)
+        if (sl_linear_needs(&e->kernels, act, sl_weights_at(w, i)->tensor.format, 1) != SL_NEED_F32)
+            return act;
+    return SL_ACT_F32;
 }
 
 void sl_engine_describe(const sl_engine *e, sl_engine_info *out)
@@ -180,7 +180,7 @@ void sl_engine_describe(const sl_engine *e, sl_engine_info *out)
     const sl_settings *s = &e->settings;
     const sl_limits *l = &s->plan.env.limits;
     *out = (sl_engine_info){ .isa = sl_isa_name(e->kernels.isa),
-                             .act = sl_act_name(has_blocks(e->model->net) ? s->plan.env.act : SL_ACT_F32),
+                             .act = sl_act_name(act_in_use(e)),
                              .kv_type = sl_kv_type_name(s->kv.type),
                              .mode = sl_mode_name(s->mode),
                              .attn = sl_attn_name(s->plan.env.attn),

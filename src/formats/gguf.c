@@ -258,7 +258,7 @@ static sl_status read_shape(sl_weight_info *t, size_t file_bytes, sl_err *err)
                        t->name, t->dims[0], file_bytes);
     if (!sl_quant_row_bytes(t->tensor.format, t->dims[0], &t->tensor.row_bytes))
         return sl_fail(err, SL_EFORMAT, "tensor %s: rows of %" PRIu64 " elements, %s comes in blocks of %zu", t->name,
-                       t->dims[0], q->name, q->block);
+                       t->dims[0], sl_format_name(t->tensor.format), q->block);
     t->tensor.cols = t->dims[0];
     t->tensor.rows = 1;
     t->bytes = t->tensor.row_bytes;

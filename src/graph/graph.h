@@ -129,7 +129,7 @@ sl_status sl_graph_check(const sl_graph *g, sl_err *err); /* SL_ENOMEM if an app
 /* out (initialised, empty) = the list of `in` with every composite outside `fuse` expanded. */
 void sl_graph_expand(sl_graph *out, const sl_graph *in, unsigned fuse);
 
-/* Elements of an op's input row (the K of LINEAR), and rows of its first output. */
+/* Shape of a value. */
 static inline const sl_value_info *sl_graph_info(const sl_graph *g, sl_value v)
 {
     return &g->value[v];

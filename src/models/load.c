@@ -4,7 +4,6 @@
 #include <string.h>
 #include "base/num.h"
 #include "models/net.h"
-#include "quant/quant.h"
 
 static size_t letter(const sl_config *c, char l)
 {
@@ -40,7 +39,7 @@ static sl_status check(const sl_net *m, const sl_tensor_spec *spec, const sl_wei
                        sl_weights_path(m->weights), info->name, t->rows, t->cols, rows, cols);
     if (vector && t->format != SL_FORMAT_F32)
         return sl_fail(err, SL_EUNSUPPORTED, "%s: tensor %s is %s; vectors are supported in F32",
-                       sl_weights_path(m->weights), info->name, sl_quant_get(t->format)->name);
+                       sl_weights_path(m->weights), info->name, sl_format_name(t->format));
     if (vector && (uintptr_t)t->data % _Alignof(float))
         return sl_fail(err, SL_EFORMAT, "%s: tensor %s does not lie on a multiple of 4 bytes",
                        sl_weights_path(m->weights), info->name);

@@ -28,14 +28,19 @@ static size_t split_rows(const sl_limits *l, const sl_heads *h)
     return SL_MIN(SPLIT_BELOW * l->n_threads / h->Hkv, l->n_tokens) * h->H;
 }
 
+/* Floats that hold the partial results of a split step. */
+static size_t partials_size(const sl_limits *l, const sl_heads *h)
+{
+    return split_rows(l, h) * chunks(l->n_ctx) * partial_width(h);
+}
+
 sl_value sl_attention(sl_graph *g, int layer, sl_value x, sl_value cs, const sl_attention_weights *w)
 {
     const sl_heads *h = &w->heads;
     const sl_value q = sl_graph_value(g, "q", SL_ROWS_TOKENS, h->H * h->C);
     const sl_value kv = sl_graph_value(g, "kv", SL_ROWS_ONE, 0);
     const sl_value a = sl_graph_value(g, "attention", SL_ROWS_TOKENS, h->H * h->C);
-    const sl_value partials = sl_graph_value(g, "partials", SL_ROWS_ONE,
-                                             split_rows(&g->limits, h) * chunks(g->limits.n_ctx) * partial_width(h));
+    const sl_value partials = sl_graph_value(g, "partials", SL_ROWS_ONE, partials_size(&g->limits, h));
     const sl_value out = sl_graph_value(g, "attn_out", SL_ROWS_TOKENS, w->o.rows);
     sl_graph_append(g, &(sl_op){ .kind = SL_OP_LINEAR,
                                  .name = "attn_qkv",
@@ -328,8 +333,7 @@ static size_t scratch_bytes(const sl_graph *g, const sl_op *op, const sl_env *en
 size_t sl_attn_workspace(const sl_env *env, const sl_heads *h)
 {
     sl_attn_scratch s = { 0 };
-    const size_t partials =
-        env->attn == SL_ATTN_FLASH ? split_rows(&env->limits, h) * chunks(env->limits.n_ctx) * partial_width(h) : 0;
+    const size_t partials = env->attn == SL_ATTN_FLASH ? partials_size(&env->limits, h) : 0;
     return cut_scratch(&s, NULL, env, h) * env->limits.n_threads + partials * sizeof(float);
 }
 

@@ -7,11 +7,9 @@
 
 static const sl_quant formats[SL_FORMAT_COUNT] = {
 #define QUANT(id, elements, bytes)                                                                                     \
-    [SL_FORMAT_##id] = { .format = SL_FORMAT_##id,                                                                     \
-                         .name = #id,                                                                                  \
-                         .block = (elements),                                                                          \
-                         .block_bytes = (bytes),                                                                       \
-                         .decode_row = sl_decode_row_##id },
+    [SL_FORMAT_##id] = {                                                                                               \
+        .format = SL_FORMAT_##id, .block = (elements), .block_bytes = (bytes), .decode_row = sl_decode_row_##id        \
+    },
     SL_FORMAT_LIST(QUANT)
 #undef QUANT
 };

@@ -8,8 +8,7 @@
 
 typedef struct sl_quant {
     sl_format format;
-    const char *name; /* "Q4_0" */
-    size_t block;     /* elements in a block; a row is a whole number of blocks */
+    size_t block; /* elements in a block; a row is a whole number of blocks */
     size_t block_bytes;
     /* out[0..n) = the values of n elements (a multiple of `block`) stored at src, which
      * needs no alignment. Exact: the publisher's formula in f32. */

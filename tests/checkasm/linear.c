@@ -317,7 +317,7 @@ static void bench_format(ca *c, shape s)
     };
     for (size_t i = 0; i < (c->isa == SL_ISA_SCALAR ? 1 : SL_COUNT(shapes)); i++) {
         s.R = shapes[i][0], s.K = shapes[i][1], s.T = shapes[i][2];
-        ca_case(c, bench, &s, "linear %s as %s, R=%zu K=%zu T=%zu", sl_quant_get(s.format)->name,
+        ca_case(c, bench, &s, "linear %s as %s, R=%zu K=%zu T=%zu", sl_format_name(s.format),
                 c->k->panel[s.format][s.act].name, s.R, s.K, s.T);
     }
 }
@@ -327,7 +327,7 @@ static void bench_format(ca *c, shape s)
 static void check_format(ca *c, shape s)
 {
     char name[64];
-    snprintf(name, sizeof name, "%s as %s,", sl_quant_get(s.format)->name, c->k->panel[s.format][s.act].name);
+    snprintf(name, sizeof name, "%s as %s,", sl_format_name(s.format), c->k->panel[s.format][s.act].name);
     const size_t block = sl_quant_get(s.format)->block;
     for (const size_t *w = ca_widths_of(c); *w; w++) {
         s.K = *w * (block == 1 ? 1 : *w > 67 ? 1 : SL_GROUP), s.R = 1 + *w % 19;
