@@ -18,14 +18,15 @@ static sl_status bad_type(const sl_weights *w, const char *name, const sl_gguf_k
 }
 
 /* An array of strings; the strings stay in the file. A missing key leaves *out alone. */
-static sl_status read_strings(const sl_weights *w, const char *name, sl_bytes **out, size_t *n, sl_err *err)
+static sl_status read_strings(const sl_weights *w, const char *name, sl_arena *arena, sl_bytes **out, size_t *n,
+                              sl_err *err)
 {
     const sl_gguf_key *k = sl_gguf_find_key(sl_weights_gguf(w), name);
     if (!k)
         return SL_OK;
     if (k->type != SL_GGUF_ARRAY || k->elem != SL_GGUF_STR)
         return bad_type(w, name, k, "an array of strings", err);
-    sl_bytes *list = sl_mem_zalloc(k->n, sizeof *list);
+    sl_bytes *list = sl_arena_alloc(arena, k->n, sizeof *list);
     if (!list)
         return sl_fail(err, SL_ENOMEM, "%s: key %s: no memory for %" PRIu64 " strings", sl_weights_path(w), name, k->n);
     const uint8_t *at = k->value;
@@ -39,7 +40,7 @@ static sl_status read_strings(const sl_weights *w, const char *name, sl_bytes **
 static sl_status read_tokens(const sl_weights *w, sl_vocab *v, sl_err *err)
 {
     static const char name[] = PREFIX "tokens";
-    const sl_status rc = read_strings(w, name, &v->tokens, &v->n_tokens, err);
+    const sl_status rc = read_strings(w, name, &v->arena, &v->tokens, &v->n_tokens, err);
     if (rc)
         return rc;
     if (!v->tokens)
@@ -54,20 +55,24 @@ static sl_status read_tokens(const sl_weights *w, sl_vocab *v, sl_err *err)
 static sl_status read_merges(const sl_weights *w, sl_vocab *v, sl_err *err)
 {
     static const char name[] = PREFIX "merges";
-    const sl_status rc = read_strings(w, name, &v->merges, &v->n_merges, err);
-    if (rc)
-        return rc;
-    if (!v->merges)
-        return sl_fail(err, SL_EFORMAT, "%s: key %s is missing", sl_weights_path(w), name);
-    for (size_t i = 0; i < v->n_merges; i++) {
-        const sl_bytes m = v->merges[i];
+    sl_bytes *lines = NULL;
+    sl_status rc = read_strings(w, name, &v->arena, &lines, &v->n_merges, err);
+    if (!rc && !lines)
+        rc = sl_fail(err, SL_EFORMAT, "%s: key %s is missing", sl_weights_path(w), name);
+    if (!rc && !(v->merges = sl_arena_alloc(&v->arena, v->n_merges, sizeof *v->merges)))
+        rc = sl_fail(err, SL_ENOMEM, "%s: key %s: no memory for %zu merges", sl_weights_path(w), name, v->n_merges);
+    for (size_t i = 0; !rc && i < v->n_merges; i++) {
+        const sl_bytes m = lines[i];
         const char *seam = m.len > 2 ? memchr(m.data + 1, ' ', m.len - 2) : NULL;
         char shown[SL_SHOWN_MAX];
         if (!seam)
             return sl_fail(err, SL_EFORMAT, "%s: key %s: merge %zu, \"%s\", has no space between two parts",
                            sl_weights_path(w), name, i, sl_gguf_show(shown, m));
+        const size_t left = (size_t)(seam - m.data);
+        v->merges[i].left = (sl_bytes){ m.data, left };
+        v->merges[i].right = (sl_bytes){ seam + 1, m.len - left - 1 };
     }
-    return SL_OK;
+    return rc;
 }
 
 static sl_status read_kinds(const sl_weights *w, sl_vocab *v, sl_err *err)
@@ -76,7 +81,7 @@ static sl_status read_kinds(const sl_weights *w, sl_vocab *v, sl_err *err)
     static const uint8_t kinds[] = { SL_TOKEN_NORMAL, SL_TOKEN_NORMAL, SL_TOKEN_UNKNOWN, SL_TOKEN_CONTROL,
                                      SL_TOKEN_USER,   SL_TOKEN_UNUSED, SL_TOKEN_BYTE };
     static const char name[] = PREFIX "token_type";
-    v->kinds = sl_mem_zalloc(v->n_tokens, sizeof *v->kinds);
+    v->kinds = sl_arena_alloc(&v->arena, v->n_tokens, sizeof *v->kinds);
     if (!v->kinds)
         return sl_fail(err, SL_ENOMEM, "%s: key %s: no memory for %zu types", sl_weights_path(w), name, v->n_tokens);
     const sl_gguf_key *k = sl_gguf_find_key(sl_weights_gguf(w), name);
@@ -143,15 +148,49 @@ static sl_status read_bool(const sl_weights *w, const char *name, bool *out, sl_
     return SL_OK;
 }
 
-static sl_status read_flags(const sl_weights *w, sl_vocab *v, sl_err *err)
+/* A list of this one id in the arena; *n becomes 1. */
+static sl_status one_id(const sl_weights *w, sl_vocab *v, const char *key, int32_t id, int32_t **list, size_t *n,
+                        sl_err *err)
 {
+    if (id < 0)
+        return sl_fail(err, SL_EFORMAT, "%s: key %s: asks for a token that no key names", sl_weights_path(w), key);
+    *list = sl_arena_alloc(&v->arena, 1, sizeof **list);
+    if (!*list)
+        return sl_fail(err, SL_ENOMEM, "%s: no memory for the vocabulary", sl_weights_path(w));
+    **list = id;
+    *n = 1;
+    return SL_OK;
+}
+
+static sl_status read_around(const sl_weights *w, sl_vocab *v, sl_err *err)
+{
+    bool add_bos = false, add_eos = false;
     for (size_t i = 0; i < SL_COUNT(bos_unless_said); i++)
         if (strcmp(v->pre, bos_unless_said[i]) == 0)
-            v->add_bos = v->bos >= 0;
-    sl_status rc = read_bool(w, PREFIX "add_bos_token", &v->add_bos, err);
+            add_bos = v->bos >= 0;
+    sl_status rc = read_bool(w, PREFIX "add_bos_token", &add_bos, err);
     if (!rc)
-        rc = read_bool(w, PREFIX "add_eos_token", &v->add_eos, err);
+        rc = read_bool(w, PREFIX "add_eos_token", &add_eos, err);
+    if (!rc && add_bos)
+        rc = one_id(w, v, PREFIX "add_bos_token", v->bos, &v->prefix, &v->n_prefix, err);
+    if (!rc && add_eos)
+        rc = one_id(w, v, PREFIX "add_eos_token", v->eos, &v->suffix, &v->n_suffix, err);
     return rc;
+}
+
+/* Control, unknown and user tokens are matched in a text as they stand. */
+static sl_status list_added(const sl_weights *w, sl_vocab *v, sl_err *err)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < v->n_tokens; i++)
+        n += v->kinds[i] == SL_TOKEN_CONTROL || v->kinds[i] == SL_TOKEN_UNKNOWN || v->kinds[i] == SL_TOKEN_USER;
+    v->added = sl_arena_alloc(&v->arena, n, sizeof *v->added);
+    if (!v->added)
+        return sl_fail(err, SL_ENOMEM, "%s: no memory for %zu added tokens", sl_weights_path(w), n);
+    for (size_t i = 0; i < v->n_tokens; i++)
+        if (v->kinds[i] == SL_TOKEN_CONTROL || v->kinds[i] == SL_TOKEN_UNKNOWN || v->kinds[i] == SL_TOKEN_USER)
+            v->added[v->n_added++] = (sl_added_token){ .id = (int32_t)i, .special = v->kinds[i] != SL_TOKEN_USER };
+    return SL_OK;
 }
 
 static sl_status read_model(const sl_weights *w, sl_vocab *v, sl_err *err)
@@ -167,36 +206,30 @@ static sl_status read_model(const sl_weights *w, sl_vocab *v, sl_err *err)
     if (strcmp(model, "gpt2") != 0)
         return sl_fail(err, SL_EUNSUPPORTED, "%s: key %s: tokenizer model \"%s\" is not supported, only \"gpt2\" is",
                        sl_weights_path(w), name, sl_gguf_show(shown, (sl_bytes){ model, strlen(model) }));
-    v->model = SL_VOCAB_BPE_BYTES;
     v->pre = "default";
     return sl_weights_get_str(w, PREFIX "pre", false, &v->pre, err);
 }
 
 sl_status sl_weights_vocab(const sl_weights *w, sl_vocab *out, sl_err *err)
 {
-    sl_vocab v = { 0 };
+    sl_vocab v;
+    sl_vocab_init(&v);
     sl_status rc = read_model(w, &v, err);
     if (!rc)
         rc = read_tokens(w, &v, err);
     if (!rc)
         rc = read_kinds(w, &v, err);
     if (!rc)
+        rc = list_added(w, &v, err);
+    if (!rc)
         rc = read_merges(w, &v, err);
     if (!rc)
         rc = read_ids(w, &v, err);
     if (!rc)
-        rc = read_flags(w, &v, err);
+        rc = read_around(w, &v, err);
     if (rc)
         sl_vocab_fini(&v);
     else
         *out = v;
     return rc;
-}
-
-void sl_vocab_fini(sl_vocab *v)
-{
-    sl_mem_free(v->tokens);
-    sl_mem_free(v->kinds);
-    sl_mem_free(v->merges);
-    *v = (sl_vocab){ 0 };
 }

@@ -43,9 +43,8 @@ sl_status sl_weights_get_f64(const sl_weights *w, const char *key, bool required
 sl_status sl_weights_get_str(const sl_weights *w, const char *key, bool required, const char **out, sl_err *err);
 
 /* The vocabulary that the file carries, in the tokenizer's neutral form; its strings are
- * borrowed from w. SL_ENOTFOUND when the file has none, SL_EUNSUPPORTED when it is not of the BPE
- * kind, SL_EFORMAT when its parts do not fit together; err names the key. */
+ * borrowed from w; sl_vocab_fini ends it. SL_ENOTFOUND when the file has none, SL_EUNSUPPORTED when it is not of the
+ * BPE kind, SL_EFORMAT when its parts do not fit together; err names the key. */
 sl_status sl_weights_vocab(const sl_weights *w, sl_vocab *out, sl_err *err);
-void sl_vocab_fini(sl_vocab *v); /* frees the arrays that sl_weights_vocab made */
 
 #endif

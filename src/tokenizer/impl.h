@@ -16,7 +16,8 @@ struct sl_tokenizer {
     sl_bpe bpe;
     sl_pretok *pretok;
     int32_t bos, eos;
-    bool add_bos, add_eos;
+    int32_t *around; /* [n_prefix + n_suffix] ids put before and behind a text */
+    size_t n_prefix, n_suffix;
     int32_t ends[SL_TOKENIZER_MAX_ENDS]; /* ids that end an answer */
     size_t n_ends;
 };

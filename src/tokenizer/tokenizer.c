@@ -43,9 +43,12 @@ static sl_status check_special_ids(const sl_vocab *v, sl_err *err)
         if (rc != SL_OK)
             return rc;
     }
-    if ((v->add_bos && v->bos < 0) || (v->add_eos && v->eos < 0))
-        return sl_fail(err, SL_EFORMAT, "vocabulary: asks to add a %s token but names none",
-                       v->add_bos && v->bos < 0 ? "bos" : "eos");
+    for (size_t i = 0; i < v->n_prefix + v->n_suffix; i++) {
+        const int32_t id = i < v->n_prefix ? v->prefix[i] : v->suffix[i - v->n_prefix];
+        if (id < 0 || (size_t)id >= v->n_tokens)
+            return sl_fail(err, SL_EFORMAT, "vocabulary: adds token %d to a text, but there are %zu tokens", id,
+                           v->n_tokens);
+    }
     return SL_OK;
 }
 
@@ -63,25 +66,21 @@ static sl_status find_bytes(sl_tokenizer *t, sl_err *err)
     return SL_OK;
 }
 
-static sl_status find_merge(const sl_lexicon *x, sl_bytes text, size_t number, sl_str *scratch, sl_merge *out,
-                            sl_err *err)
+static sl_status find_merge(const sl_lexicon *x, const struct sl_vocab_merge *m, size_t number, sl_str *scratch,
+                            sl_merge *out, sl_err *err)
 {
-    const char *space = text.len ? memchr(text.data, ' ', text.len) : NULL;
-    const size_t left = space ? (size_t)(space - text.data) : 0, right = space ? text.len - left - 1 : 0;
-    if (left == 0 || right == 0 || memchr(space + 1, ' ', right))
-        return sl_fail(err, SL_EFORMAT, "vocabulary: merge %zu \"%.*s\" is not two tokens and a space", number,
-                       (int)SL_MIN(text.len, (size_t)80), text.data);
     sl_str_clear(scratch);
-    sl_str_append(scratch, text.data, left);
-    sl_str_append(scratch, space + 1, right);
+    sl_str_append(scratch, m->left.data, m->left.len);
+    sl_str_append(scratch, m->right.data, m->right.len);
     if (scratch->failed)
-        return sl_fail(err, SL_ENOMEM, "vocabulary: merge %zu of %zu bytes", number, text.len);
-    out->left = sl_lexicon_find(x, text.data, left);
-    out->right = sl_lexicon_find(x, space + 1, right);
+        return sl_fail(err, SL_ENOMEM, "vocabulary: merge %zu of %zu bytes", number, m->left.len + m->right.len);
+    out->left = sl_lexicon_find(x, m->left.data, m->left.len);
+    out->right = sl_lexicon_find(x, m->right.data, m->right.len);
     out->joined = sl_lexicon_find(x, scratch->data, scratch->len);
     if (out->left < 0 || out->right < 0 || out->joined < 0)
-        return sl_fail(err, SL_EFORMAT, "vocabulary: merge %zu \"%.*s\": %s is not a token", number,
-                       (int)SL_MIN(text.len, (size_t)80), text.data,
+        return sl_fail(err, SL_EFORMAT, "vocabulary: merge %zu \"%.*s %.*s\": %s is not a token", number,
+                       (int)SL_MIN(m->left.len, (size_t)80), m->left.data, (int)SL_MIN(m->right.len, (size_t)80),
+                       m->right.data,
                        out->left < 0    ? "its left part"
                        : out->right < 0 ? "its right part"
                                         : "what it makes");
@@ -94,7 +93,7 @@ static sl_status find_merges(sl_tokenizer *t, const sl_vocab *v, sl_err *err)
     sl_status rc = SL_OK;
     for (size_t i = 0; i < v->n_merges && rc == SL_OK; i++) {
         sl_merge merge = { 0 };
-        rc = find_merge(&t->lexicon, v->merges[i], i, &scratch, &merge, err);
+        rc = find_merge(&t->lexicon, &v->merges[i], i, &scratch, &merge, err);
         if (rc == SL_OK)
             sl_bpe_add(&t->bpe, merge);
     }
@@ -121,18 +120,33 @@ static void find_ends(sl_tokenizer *t, const sl_vocab *v)
     }
 }
 
+static sl_status keep_around(sl_tokenizer *t, const sl_vocab *v, sl_err *err)
+{
+    t->around = sl_mem_zalloc(v->n_prefix + v->n_suffix, sizeof *t->around);
+    if (!t->around)
+        return sl_fail(err, SL_ENOMEM, "%zu ids around a text", v->n_prefix + v->n_suffix);
+    t->n_prefix = v->n_prefix;
+    t->n_suffix = v->n_suffix;
+    for (size_t i = 0; i < v->n_prefix; i++)
+        t->around[i] = v->prefix[i];
+    for (size_t i = 0; i < v->n_suffix; i++)
+        t->around[v->n_prefix + i] = v->suffix[i];
+    return SL_OK;
+}
+
 sl_status sl_tokenizer_create(sl_tokenizer **out, const sl_vocab *v, sl_err *err)
 {
     *out = NULL;
     sl_tokenizer *t = sl_mem_zalloc(1, sizeof *t);
     if (!t)
         return sl_fail(err, SL_ENOMEM, "%zu bytes for a tokenizer", sizeof *t);
-    assert(v->model == SL_VOCAB_BPE_BYTES);
     t->bos = v->bos;
     t->eos = v->eos;
-    t->add_bos = v->add_bos;
-    t->add_eos = v->add_eos;
-    sl_status rc = check_special_ids(v, err);
+    sl_status rc = v->model == SL_MODEL_MERGES && v->text == SL_TEXT_ALPHABET
+                       ? check_special_ids(v, err)
+                       : sl_fail(err, SL_EUNSUPPORTED, "vocabulary: only byte-level BPE is supported");
+    if (rc == SL_OK)
+        rc = keep_around(t, v, err);
     if (rc == SL_OK)
         rc = sl_pretok_create(&t->pretok, v->pre, err);
     if (rc == SL_OK)
@@ -158,6 +172,7 @@ void sl_tokenizer_destroy(sl_tokenizer *t)
 {
     if (!t)
         return;
+    sl_mem_free(t->around);
     sl_bpe_fini(&t->bpe);
     sl_specials_fini(&t->specials);
     sl_lexicon_fini(&t->lexicon);
@@ -245,8 +260,9 @@ sl_status sl_tokenize(const sl_tokenizer *t, const char *text, size_t len, unsig
     const size_t n_before = ids->n;
     encoding e = { .t = t, .ids = ids };
     sl_status rc = SL_OK;
-    if ((flags & SL_TOK_ADD_SPECIAL) && t->add_bos)
-        rc = sl_ids_push(ids, t->bos, err);
+    const bool around = flags & SL_TOK_ADD_SPECIAL;
+    for (size_t i = 0; around && i < t->n_prefix && rc == SL_OK; i++)
+        rc = sl_ids_push(ids, t->around[i], err);
     for (size_t at = 0; at < len && rc == SL_OK;) {
         int32_t id = -1;
         const size_t special = sl_specials_next(&t->specials, text, len, at, flags & SL_TOK_PARSE_SPECIAL, &id);
@@ -257,8 +273,8 @@ sl_status sl_tokenize(const sl_tokenizer *t, const char *text, size_t len, unsig
             at += sl_lexicon_bytes(&t->lexicon, (size_t)id).len;
         }
     }
-    if (rc == SL_OK && (flags & SL_TOK_ADD_SPECIAL) && t->add_eos)
-        rc = sl_ids_push(ids, t->eos, err);
+    for (size_t i = t->n_prefix; around && i < t->n_prefix + t->n_suffix && rc == SL_OK; i++)
+        rc = sl_ids_push(ids, t->around[i], err);
     if (rc != SL_OK)
         ids->n = n_before;
     sl_pretok_work_fini(&e.work);

@@ -66,7 +66,7 @@ static void good_vocabulary(void **state)
     sl_err err = { 0 };
     sl_vocab v = { 0 };
     assert_int_equal(sl_weights_vocab(w, &v, &err), SL_OK);
-    assert_int_equal(v.model, SL_VOCAB_BPE_BYTES);
+    assert_int_equal(v.model, SL_MODEL_MERGES);
     assert_string_equal(v.pre, "smollm");
     assert_int_equal(v.n_tokens, N_TOKENS);
     for (size_t i = 0; i < N_TOKENS; i++) {
@@ -77,11 +77,15 @@ static void good_vocabulary(void **state)
                                      SL_TOKEN_USER,    SL_TOKEN_UNUSED,  SL_TOKEN_NORMAL };
     assert_memory_equal(v.kinds, kinds, sizeof kinds);
     assert_int_equal(v.n_merges, 1);
-    assert_int_equal(v.merges[0].len, 3);
-    assert_memory_equal(v.merges[0].data, "a b", 3);
+    assert_int_equal(v.merges[0].left.len, 1);
+    assert_memory_equal(v.merges[0].left.data, "a", 1);
+    assert_int_equal(v.merges[0].right.len, 1);
+    assert_memory_equal(v.merges[0].right.data, "b", 1);
+    assert_int_equal(v.n_added, 4);
+    assert_true(v.added[0].id == 0 && v.added[0].special && v.added[3].id == 3 && !v.added[3].special);
     assert_int_equal(v.bos, 1);
     assert_true(v.eos == -1 && v.eot == -1 && v.unk == -1 && v.pad == -1);
-    assert_false(v.add_bos || v.add_eos);
+    assert_true(v.n_prefix == 0 && v.n_suffix == 0);
     sl_vocab_fini(&v);
     assert_null(v.tokens);
     sl_vocab_fini(&v);
@@ -100,10 +104,10 @@ static void vocabulary_of_a_fixture(void **state)
     assert_int_equal(v.n_tokens, 288);
     assert_int_equal(v.n_merges, 29);
     assert_memory_equal(v.tokens[2].data, "</s>", 4);
-    assert_memory_equal(v.merges[0].data, "\xc4\xa0 e", 4);
+    assert_memory_equal(v.merges[0].left.data, "\xc4\xa0 e", 4);
     assert_int_equal(v.kinds[1], SL_TOKEN_CONTROL);
     assert_int_equal(v.kinds[3], SL_TOKEN_NORMAL);
-    assert_true(v.bos == 1 && v.eos == 2 && !v.add_bos);
+    assert_true(v.bos == 1 && v.eos == 2 && v.n_prefix == 0);
     sl_vocab_fini(&v);
     sl_weights_close(w);
 }
@@ -208,7 +212,7 @@ static void ids_and_flags(void **state)
     sl_vocab v = { 0 };
     assert_int_equal(sl_weights_vocab(w, &v, &err), SL_OK);
     assert_true(v.bos == 1 && v.eos == 2 && v.eot == 3 && v.unk == 0 && v.pad == 5);
-    assert_true(v.add_bos && v.add_eos);
+    assert_true(v.n_prefix == 1 && v.prefix[0] == 1 && v.n_suffix == 1 && v.suffix[0] == 2);
     assert_string_equal(v.pre, "default");
     assert_int_equal(v.n_merges, 0);
     assert_int_equal(v.kinds[1], SL_TOKEN_NORMAL); /* no token_type: all ordinary */
@@ -223,17 +227,17 @@ static void bos_where_the_file_is_silent(void **state)
     (void)state;
     static const struct {
         fault fault;
-        bool add_bos;
-    } cases[] = { { { .pre = "llama-bpe" }, true },
-                  { { .pre = "llama-bpe", .skip = "bos" }, false },
-                  { { .pre = "qwen2" }, false },
-                  { { .skip = "pre" }, false } };
+        size_t n_prefix;
+    } cases[] = { { { .pre = "llama-bpe" }, 1 },
+                  { { .pre = "llama-bpe", .skip = "bos" }, 0 },
+                  { { .pre = "qwen2" }, 0 },
+                  { { .skip = "pre" }, 0 } };
     for (size_t i = 0; i < SL_COUNT(cases); i++) {
         sl_vocab v;
         sl_err err = { 0 };
         if (read_faulty(&cases[i].fault, &v, &err))
             fail_msg("%s", err.msg);
-        assert_int_equal(v.add_bos, cases[i].add_bos);
+        assert_int_equal(v.n_prefix, cases[i].n_prefix);
         sl_vocab_fini(&v);
     }
 }

@@ -35,8 +35,10 @@ static sl_tokenizer *make(const char *pre)
 {
     static char byte[N_BYTES][4];
     static const char *const whole[8] = { "th", "the", "Ġthe", "ll", "12", "ĠĠ", "<|im_start|>", "<|im_end|>" };
-    static const char *const merge[6] = { "t h", "th e", "Ġ the", "l l", "1 2", "Ġ Ġ" };
-    sl_bytes tokens[N_TOKENS] = { 0 }, merges[6] = { 0 };
+    static const char *const merge[6][2] = { { "t", "h" }, { "th", "e" }, { "Ġ", "the" },
+                                             { "l", "l" }, { "1", "2" },  { "Ġ", "Ġ" } };
+    sl_bytes tokens[N_TOKENS] = { 0 };
+    struct sl_vocab_merge merges[6] = { 0 };
     uint8_t kinds[N_TOKENS] = { 0 };
     sl_tokenizer *t = NULL;
     sl_err err = { 0 };
@@ -47,9 +49,9 @@ static sl_tokenizer *make(const char *pre)
         kinds[N_BYTES + i] = i < 6 ? SL_TOKEN_NORMAL : SL_TOKEN_CONTROL;
     }
     for (size_t i = 0; i < 6; i++)
-        merges[i] = (sl_bytes){ .data = merge[i], .len = strlen(merge[i]) };
-    const sl_vocab vocab = { .model = SL_VOCAB_BPE_BYTES,
-                             .pre = pre,
+        merges[i] =
+            (struct sl_vocab_merge){ { merge[i][0], strlen(merge[i][0]) }, { merge[i][1], strlen(merge[i][1]) } };
+    const sl_vocab vocab = { .pre = pre,
                              .n_tokens = N_TOKENS,
                              .tokens = tokens,
                              .kinds = kinds,

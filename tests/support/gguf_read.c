@@ -75,7 +75,7 @@ static void read_vocab(const sl_weights *w)
         for (size_t j = 0; j < v.tokens[i].len; j++)
             sum += (uint8_t)v.tokens[i].data[j] + v.kinds[i];
     for (size_t i = 0; i < v.n_merges; i++)
-        sum += (uint8_t)v.merges[i].data[v.merges[i].len - 1];
+        sum += (uint8_t)v.merges[i].right.data[v.merges[i].right.len - 1];
     must(sum < SIZE_MAX, "sum of all bytes"); /* asked for so that the bytes are really read */
     must(v.bos < (int32_t)v.n_tokens && v.pad < (int32_t)v.n_tokens, "a special token outside the vocabulary");
     sl_vocab_fini(&v);

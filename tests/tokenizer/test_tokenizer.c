@@ -88,21 +88,18 @@ static void broken_vocabularies_are_refused(void **state)
 {
     (void)state;
     static const struct {
-        const char *merge, *part;
-    } merges[] = { { "ab", "merge 2 \"ab\" is not two tokens" },
-                   { "", "merge 2" },
-                   { " b", "is not two tokens" },
-                   { "a ", "is not two tokens" },
-                   { "a b c", "is not two tokens" },
-                   { "xx b", "its left part" },
-                   { "a yy", "merge 2 \"a yy\": its right part" },
-                   { "c a", "what it makes is not a token" },
-                   { "\xff b", "its left part" },
-                   { "a  b", "is not two tokens" } };
+        const char *left, *right, *part;
+    } merges[] = { { "", "ab", "merge 2 \" ab\": its left part" },
+                   { "ab", "", "merge 2 \"ab \": its right part" },
+                   { "xx", "b", "its left part" },
+                   { "a", "yy", "merge 2 \"a yy\": its right part" },
+                   { "c", "a", "what it makes is not a token" },
+                   { "\xff", "b", "its left part" } };
     toy y;
     for (size_t i = 0; i < SL_COUNT(merges); i++) {
         toy_fill(&y, "smollm");
-        y.merges[2] = (sl_bytes){ merges[i].merge, strlen(merges[i].merge) };
+        y.merges[2] = (struct sl_vocab_merge){ { merges[i].left, strlen(merges[i].left) },
+                                               { merges[i].right, strlen(merges[i].right) } };
         expect_refused(&y.v, SL_EFORMAT, merges[i].part);
     }
     toy_fill(&y, "smollm");
@@ -112,11 +109,10 @@ static void broken_vocabularies_are_refused(void **state)
     y.v.pad = -2;
     expect_refused(&y.v, SL_EFORMAT, "padding token -2");
     toy_fill(&y, "smollm");
-    y.v.bos = -1;
-    y.v.add_bos = true;
-    expect_refused(&y.v, SL_EFORMAT, "bos");
+    toy_surround(&y, TOY_N, TOY_EOS);
+    expect_refused(&y.v, SL_EFORMAT, "adds token 267 to a text, but there are 267 tokens");
     toy_fill(&y, "smollm");
-    y.v.n_tokens = y.v.n_merges = 0;
+    y.v.n_tokens = y.v.n_merges = y.v.n_added = 0;
     y.v.bos = y.v.eos = -1;
     expect_refused(&y.v, SL_EFORMAT, "no token stands for a single byte");
 }
@@ -194,7 +190,7 @@ static void specials_in_text(void **state)
     (void)state;
     toy y;
     toy_fill(&y, "smollm");
-    y.v.add_bos = y.v.add_eos = true;
+    toy_surround(&y, TOY_BOS, TOY_EOS);
     sl_tokenizer *t = make(&y.v);
     EXPECT(t, "<|im_start|>", SL_TOK_PARSE_SPECIAL, TOY_IM);
     EXPECT(t, "<|im_start|>", 0, '<', '|', 'i', 'm', '_', 's', 't', 'a', 'r', 't', '|', '>');
@@ -386,7 +382,7 @@ static void encoding_survives_each_failed_allocation(void **state)
     memset(text + head, 'a', sizeof text - head); /* a long piece, and more ids than fit at first */
     toy y;
     toy_fill(&y, "qwen2");
-    y.v.add_bos = true;
+    toy_surround(&y, TOY_BOS, -1);
     sl_tokenizer *t = make(&y.v);
     bool done = false;
     for (long n = 0; !done; n++) {

@@ -31,7 +31,9 @@ void toy_fill(toy *y, const char *pre)
 {
     static const char *const tail[] = { "ab",   "cd",           "abcd",       "\u0120a",          "bc",     "<s>",
                                         "</s>", "<|im_start|>", "<|im_end|>", "<|im_start|>user", "<think>" };
-    static const char *const merges[] = { "a b", "c d", "ab cd", "\u0120 a", "b c" };
+    static const char *const merges[][2] = {
+        { "a", "b" }, { "c", "d" }, { "ab", "cd" }, { "\u0120", "a" }, { "b", "c" }
+    };
     *y = (toy){ 0 };
     for (unsigned b = 0; b < 256; b++) {
         byte_spelling(b, y->text[b]);
@@ -42,10 +44,14 @@ void toy_fill(toy *y, const char *pre)
         y->kinds[256 + i] = 256 + i < TOY_BOS     ? SL_TOKEN_NORMAL
                             : 256 + i < TOY_THINK ? SL_TOKEN_CONTROL
                                                   : SL_TOKEN_USER;
+        if (256 + i >= TOY_BOS)
+            y->added[y->v.n_added++] = (sl_added_token){ .id = (int32_t)(256 + i), .special = 256 + i < TOY_THINK };
     }
     for (size_t i = 0; i < SL_COUNT(merges); i++)
-        y->merges[i] = text(merges[i]);
+        y->merges[i] = (struct sl_vocab_merge){ text(merges[i][0]), text(merges[i][1]) };
     y->v = (sl_vocab){ .pre = pre,
+                       .n_added = y->v.n_added,
+                       .added = y->added,
                        .n_tokens = TOY_N,
                        .tokens = y->tokens,
                        .kinds = y->kinds,
@@ -56,4 +62,14 @@ void toy_fill(toy *y, const char *pre)
                        .eot = -1,
                        .unk = -1,
                        .pad = -1 };
+}
+
+void toy_surround(toy *y, int32_t before, int32_t behind)
+{
+    y->around[0] = before;
+    y->around[1] = behind;
+    y->v.prefix = y->around;
+    y->v.suffix = y->around + 1;
+    y->v.n_prefix = before >= 0;
+    y->v.n_suffix = behind >= 0;
 }

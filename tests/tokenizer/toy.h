@@ -22,11 +22,16 @@ enum {
 
 typedef struct toy {
     sl_vocab v;
-    sl_bytes tokens[TOY_N], merges[8];
+    sl_bytes tokens[TOY_N];
+    struct sl_vocab_merge merges[8];
+    sl_added_token added[8];
+    int32_t around[2];
     uint8_t kinds[TOY_N];
     char text[256][4];
 } toy;
 
-void toy_fill(toy *y, const char *pre); /* y->v is ready, and may be changed */
+void toy_fill(toy *y, const char *pre);
+void toy_surround(toy *y, int32_t before, int32_t behind);
+    /* ids put around a text; -1: none */ /* y->v is ready, and may be changed */
 
 #endif

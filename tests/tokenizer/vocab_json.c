@@ -22,9 +22,7 @@ static void load_merges(vocab_json *j, json_t *merges)
     json_array_foreach(merges, i, pair)
     {
         const sl_bytes left = string_bytes(json_array_get(pair, 0)), right = string_bytes(json_array_get(pair, 1));
-        json_t *text = json_sprintf("%.*s %.*s", (int)left.len, left.data, (int)right.len, right.data);
-        json_array_append_new(pair, text); /* keeps the string */
-        j->v.merges[i] = string_bytes(text);
+        j->v.merges[i] = (struct sl_vocab_merge){ left, right };
     }
 }
 
