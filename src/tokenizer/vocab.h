@@ -138,7 +138,7 @@ typedef struct sl_vocab {
     size_t n_tokens;
     sl_bytes *tokens; /* [n_tokens] as stored; an added token always as UTF-8, whatever `text` says */
     uint8_t *kinds;   /* [n_tokens] sl_token_kind */
-    float *scores;    /* [n_tokens] SCORES and UNIGRAM, else NULL */
+    double *scores;   /* [n_tokens] SCORES and UNIGRAM, else NULL */
     size_t n_added;
     sl_added_token *added; /* [n_added] no id twice */
     int32_t bos, eos, eot, unk, pad;
