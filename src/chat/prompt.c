@@ -2,69 +2,19 @@
 
 #include <string.h>
 #include "base/num.h"
-
-/* ---- the template's variables --------------------------------------------------- */
-
-static sl_status check_request(const json_t *request, sl_err *err)
-{
-    const json_t *messages = json_object_get(request, "messages"), *tools = json_object_get(request, "tools");
-    const json_t *add = json_object_get(request, "add_generation_prompt");
-    const json_t *kwargs = json_object_get(request, "chat_template_kwargs");
-    size_t i;
-    json_t *message;
-    if (!json_is_object(request))
-        return sl_fail(err, SL_EINVAL, "an object with \"messages\" expected");
-    if (!json_is_array(messages))
-        return sl_fail(err, SL_EINVAL, "messages: an array expected");
-    json_array_foreach(messages, i, message) if (!json_is_object(message)) return sl_fail(
-        err, SL_EINVAL, "messages[%zu]: an object expected", i);
-    if (tools && !json_is_array(tools) && !json_is_null(tools))
-        return sl_fail(err, SL_EINVAL, "tools: an array expected");
-    if (add && !json_is_boolean(add))
-        return sl_fail(err, SL_EINVAL, "add_generation_prompt: true or false expected");
-    if (kwargs && !json_is_object(kwargs) && !json_is_null(kwargs))
-        return sl_fail(err, SL_EINVAL, "chat_template_kwargs: an object expected");
-    return SL_OK;
-}
-
-static json_t *token_text(const sl_tokenizer *t, int32_t id)
-{
-    const sl_bytes bytes = id >= 0 ? sl_token_bytes(t, id, true) : (sl_bytes){ 0 };
-    return json_stringn_nocheck(bytes.data ? bytes.data : "", bytes.len);
-}
-
-/* What the template sees; NULL: no memory. */
-static json_t *context_of(const sl_tokenizer *tokenizer, const json_t *request)
-{
-    const json_t *add = json_object_get(request, "add_generation_prompt");
-    json_t *tools = json_object_get(request, "tools"), *kwargs = json_object_get(request, "chat_template_kwargs");
-    json_t *context =
-        json_pack("{s:O, s:o, s:n, s:b, s:o, s:o}", "messages", json_object_get(request, "messages"), "tools",
-                  tools ? json_incref(tools) : json_null(), "documents", "add_generation_prompt",
-                  !add || json_is_true(add), "bos_token", token_text(tokenizer, sl_tokenizer_bos(tokenizer)),
-                  "eos_token", token_text(tokenizer, sl_tokenizer_eos(tokenizer)));
-    if (context && json_is_object(kwargs) && json_object_update(context, kwargs)) {
-        json_decref(context);
-        return NULL;
-    }
-    return context;
-}
-
-static sl_status render(const sl_template *t, const sl_tokenizer *tokenizer, const json_t *request, sl_str *out,
-                        sl_err *err)
-{
-    json_t *context = context_of(tokenizer, request);
-    const sl_status rc = context ? sl_template_render(t, context, out, err)
-                                 : sl_fail(err, SL_ENOMEM, "no memory for the template's variables");
-    json_decref(context);
-    return rc;
-}
+#include "chat/messages_in.h"
 
 sl_status sl_prompt_text(const sl_template *t, const sl_tokenizer *tokenizer, const json_t *request, sl_str *out,
                          sl_err *err)
 {
-    const sl_status rc = check_request(request, err);
-    return rc ? rc : render(t, tokenizer, request, out, err);
+    json_t *prepared = NULL;
+    sl_status rc = sl_messages_check(request, err);
+    if (!rc)
+        rc = sl_messages_prepare(t, tokenizer, request, &prepared, err);
+    if (!rc)
+        rc = sl_messages_render(t, tokenizer, prepared, out, err);
+    json_decref(prepared);
+    return rc;
 }
 
 /* ---- marks ----------------------------------------------------------------------- */
@@ -133,29 +83,43 @@ static json_t *marked_text(const sl_tokenizer *t, const char *text, size_t len, 
     return value;
 }
 
-/* A copy of `value` with all strings marked; NULL: no memory. */
+static json_t *marked(const sl_tokenizer *t, const json_t *value, const char *mark);
+
+static json_t *marked_object(const sl_tokenizer *t, const json_t *value, const char *mark)
+{
+    const char *key;
+    json_t *item, *copy = json_object();
+    json_object_foreach((json_t *)value, key, item)
+    {
+        json_t *name = marked_text(t, key, strlen(key), mark);
+        const bool failed = !name || json_object_set_new(copy, json_string_value(name), marked(t, item, mark));
+        json_decref(name);
+        if (failed) {
+            json_decref(copy);
+            return NULL;
+        }
+    }
+    return copy;
+}
+
+/* A copy of `value` with all strings marked, names of members included; NULL: no memory. */
 static json_t *marked(const sl_tokenizer *t, const json_t *value, const char *mark)
 {
     size_t i;
-    const char *key;
     json_t *item, *copy;
     if (json_is_string(value))
         return marked_text(t, json_string_value(value), json_string_length(value), mark);
-    if (json_is_array(value)) {
-        copy = json_array();
-        json_array_foreach(value, i, item) if (json_array_append_new(copy, marked(t, item, mark))) goto failed;
-        return copy;
+    if (json_is_object(value))
+        return marked_object(t, value, mark);
+    if (!json_is_array(value))
+        return json_incref((json_t *)value);
+    copy = json_array();
+    json_array_foreach(value, i, item) if (json_array_append_new(copy, marked(t, item, mark)))
+    {
+        json_decref(copy);
+        return NULL;
     }
-    if (json_is_object(value)) {
-        copy = json_object();
-        json_object_foreach((json_t *)value, key,
-                            item) if (json_object_set_new(copy, key, marked(t, item, mark))) goto failed;
-        return copy;
-    }
-    return json_incref((json_t *)value);
-failed:
-    json_decref(copy);
-    return NULL;
+    return copy;
 }
 
 /* Append text[0..len) without its marks as plain text's ids. */
@@ -199,22 +163,28 @@ sl_status sl_prompt_ids(const sl_template *t, const sl_tokenizer *tokenizer, con
     sl_str text = { 0 };
     char mark[MARK_LEN];
     uint32_t used = 0;
-    json_t *safe = NULL;
-    sl_status rc = check_request(request, err);
+    json_t *prepared = NULL, *safe = NULL;
+    const size_t before = out->n;
+    sl_status rc = sl_messages_check(request, err);
+    if (!rc)
+        rc = sl_messages_prepare(t, tokenizer, request, &prepared, err);
     if (rc)
         return rc;
-    marks_in(request, &used);
+    marks_in(prepared, &used);
     if (used == ALL_MARKS)
-        return sl_fail(err, SL_EINVAL, "the request holds every noncharacter from U+FDD0 to U+FDEF");
-    make_mark((unsigned)__builtin_ctz(~used), mark);
-    const size_t before = out->n;
-    safe = marked(tokenizer, request, mark);
-    rc = safe ? render(t, tokenizer, safe, &text, err) : sl_fail(err, SL_ENOMEM, "no memory for the prompt");
+        rc = sl_fail(err, SL_EINVAL, "the request holds every noncharacter from U+FDD0 to U+FDEF");
+    if (!rc) {
+        make_mark((unsigned)__builtin_ctz(~used), mark);
+        safe = marked(tokenizer, prepared, mark);
+        rc = safe ? sl_messages_render(t, tokenizer, safe, &text, err)
+                  : sl_fail(err, SL_ENOMEM, "no memory for the prompt");
+    }
     if (!rc)
         rc = tokenize_marked(tokenizer, &text, mark, out, err);
     if (rc)
         out->n = before;
     sl_str_fini(&text);
     json_decref(safe);
+    json_decref(prepared);
     return rc;
 }

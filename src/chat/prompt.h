@@ -16,13 +16,23 @@
 #include "tokenizer/tokenizer.h"
 
 /* A request is a JSON object:
- *   messages               array of objects, required
+ *   messages               array of objects, required; `content` is a text, absent, or a list of parts
+ *                          {"type": "text", "text": ...}; arguments of tool calls are objects or JSON texts
  *   tools                  array, or null
  *   add_generation_prompt  boolean, default true
  *   chat_template_kwargs   object: further variables of the template
  * Other members are not looked at. The template also sees bos_token and eos_token.
- * SL_EINVAL says what is wrong with the request, or is the template's own raise_exception;
- * other errors as sl_template_render. */
+ *
+ * Messages are brought into the form that the template expects. As in Transformers, members that
+ * are null count as absent, and reasoning (reasoning_content, thinking or reasoning) is found
+ * under reasoning_content and thinking. Beyond that: a list of parts becomes one text, joined by
+ * newlines, unless the template shows lists of that role; arguments that came as JSON text become
+ * objects, unless the template fails on objects or prints them as Python would; an assistant's
+ * absent content becomes "" where the template fails without one. Arguments that are no JSON
+ * object go through as text.
+ *
+ * SL_EINVAL says what is wrong with the request (naming the message), or is the template's own
+ * raise_exception; other errors as sl_template_render. */
 
 /* Append the rendered text. */
 sl_status sl_prompt_text(const sl_template *t, const sl_tokenizer *tokenizer, const json_t *request, sl_str *out,

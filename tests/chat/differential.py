@@ -9,58 +9,19 @@ the engine names as unsupported, may be an error on our side alone: they are cou
 Exits 77 (skipped) where Python lacks jinja2."""
 
 import argparse
-import datetime
 import json
 import pathlib
 import random
-import signal
 import subprocess
 import sys
-import warnings
 
 try:
-    import jinja2
-    import jinja2.ext
-    from jinja2.sandbox import ImmutableSandboxedEnvironment
+    import reference
 except ImportError:
     print("skipped: Python has no jinja2")
     sys.exit(77)
 
-warnings.simplefilter("ignore")
-CLOCK = 1722000000  # what the engine takes for now, by its name in the context
-NOW = datetime.datetime.fromtimestamp(CLOCK, datetime.timezone.utc).replace(tzinfo=None)
 DATA = pathlib.Path(__file__).resolve().parent.parent / "data" / "chat"
-
-
-class Generation(jinja2.ext.Extension):
-    tags = {"generation"}
-
-    def parse(self, parser):
-        line = next(parser.stream).lineno
-        body = parser.parse_statements(["name:endgeneration"], drop_needle=True)
-        return jinja2.nodes.CallBlock(self.call_method("_support"), [], [], body).set_lineno(line)
-
-    def _support(self, caller):
-        return caller()
-
-
-def environment():
-    env = ImmutableSandboxedEnvironment(
-        trim_blocks=True, lstrip_blocks=True, extensions=[Generation, jinja2.ext.loopcontrols])
-
-    def raise_exception(message):
-        raise jinja2.exceptions.TemplateError(message)
-
-    def tojson(x, ensure_ascii=False, indent=None, separators=None, sort_keys=False):
-        return json.dumps(x, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
-
-    env.filters["tojson"] = tojson
-    env.globals["raise_exception"] = raise_exception
-    env.globals["strftime_now"] = lambda format: NOW.strftime(format)
-    return env
-
-
-ENV = environment()
 
 CONTEXT = {
     "messages": [
@@ -302,22 +263,6 @@ def mutate(rng, sources):
     return t
 
 
-def too_slow(*_):
-    raise TimeoutError
-
-
-def reference(template, context):
-    signal.setitimer(signal.ITIMER_REAL, 5)
-    try:
-        return ENV.from_string(template).render(**context), None
-    except RecursionError as e:
-        return None, repr(e)
-    except Exception as e:  # whatever Python raises is an error of the template
-        return None, "%s: %s" % (type(e).__name__, e)
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-
-
 def addresses(text):
     return " at 0x" in text or " object>" in text or "<built-in" in text or "<bound method" in text or "<class '" in text \
         or "<function " in text or "<LoopContext" in text or "TemplateReference" in text
@@ -337,7 +282,6 @@ def main():
     p.add_argument("--show", type=int, default=10)
     a = p.parse_args()
     rng = random.Random(a.seed)
-    signal.signal(signal.SIGALRM, too_slow)
     sources = [json.loads(line)["template"] for line in (DATA / "jinja.jsonl").read_text().splitlines()]
     sources.append(json.loads((DATA / "chat_template.json").read_text())["chat_template"])
     sources += [f.read_text() for f in sorted((DATA / "shapes").glob("*.jinja"))]
@@ -349,7 +293,7 @@ def main():
             templates.append("{{ " + Gen(rng).expr(3) + " }}")
         else:
             templates.append(Gen(rng).body(3))
-    lines = "".join(json.dumps({"template": t, "context": CONTEXT | {"strftime_now": CLOCK}}) + "\n" for t in templates)
+    lines = "".join(json.dumps({"template": t, "context": CONTEXT | {"strftime_now": reference.CLOCK}}) + "\n" for t in templates)
     run = subprocess.run([a.render_main], input=lines, capture_output=True, text=True, check=False, timeout=600)
     if run.returncode != 0:
         print(run.stderr[-4000:])
@@ -358,7 +302,7 @@ def main():
     n = {"same text": 0, "both errors": 0, "unsupported here": 0, "addresses": 0, "wrong": 0}
     for template, line in zip(templates, run.stdout.splitlines(), strict=True):
         ours = json.loads(line)
-        want, err = reference(template, CONTEXT)
+        want, err = reference.render(template, CONTEXT)
         if want is not None and ours.get("text") == want:
             n["same text"] += 1
         elif want is None and "error" in ours:
