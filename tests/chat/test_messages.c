@@ -20,7 +20,7 @@ static int setup(void **state)
     (void)state;
     static toy y;
     toy_fill(&y, "gpt-2");
-    y.v.add_bos = true; /* templates write their own */
+    toy_surround(&y, TOY_BOS, TOY_EOS); /* around texts; templates write their own */
     return sl_tokenizer_create(&tokenizer, &y.v, NULL);
 }
 
