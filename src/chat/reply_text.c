@@ -1,0 +1,285 @@
+/* reply_text.c - reasoning and content: where one ends and the other begins, and white space. */
+#include <string.h>
+
+#include "base/num.h"
+#include "chat/reply_in.h"
+
+bool sl_reply_is_space(char c)
+{
+    return c == ' ' || (c >= '\t' && c <= '\r');
+}
+
+/* ---- events --------------------------------------------------------------------------- */
+
+void sl_reply_flush(sl_reply *r)
+{
+    if (r->delta.len && !r->delta.failed) {
+        const sl_reply_event e = { .kind = r->kind,
+                                   .call = r->n_calls ? r->n_calls - 1 : 0,
+                                   .text = { r->delta.data, r->delta.len } };
+        r->o.on_event(r->o.user, &e);
+    }
+    r->failed |= r->delta.failed;
+    sl_str_clear(&r->delta);
+}
+
+void sl_reply_give(sl_reply *r, sl_reply_kind kind, const char *s, size_t n)
+{
+    if (kind != r->kind)
+        sl_reply_flush(r);
+    r->kind = kind;
+    sl_str_append(&r->delta, s, n);
+}
+
+/* ---- a channel -------------------------------------------------------------------------- */
+
+static void give_space(sl_reply *r, sl_channel *ch, sl_reply_kind kind)
+{
+    if (ch->started || !ch->trim)
+        sl_reply_give(r, kind, ch->space.data, ch->space.len);
+    r->failed |= ch->space.failed;
+    sl_str_clear(&ch->space);
+}
+
+static void put(sl_reply *r, sl_channel *ch, sl_reply_kind kind, const char *s, size_t n)
+{
+    size_t end = n;
+    while (end && sl_reply_is_space(s[end - 1]))
+        end--;
+    if (end) {
+        size_t begin = 0;
+        while (sl_reply_is_space(s[begin]))
+            begin++;
+        sl_str_append(&ch->space, s, begin);
+        give_space(r, ch, kind);
+        sl_reply_give(r, kind, s + begin, end - begin);
+        ch->started = true;
+        ch->cut = false;
+    }
+    sl_str_append(&ch->space, s + end, n - end);
+}
+
+/* ---- Markdown's code ----------------------------------------------------------------------- */
+
+/* After the backticks so far: inside a span of code, inside a fenced block? */
+static void code_now(const sl_reply *r, bool *span, bool *fence)
+{
+    const bool toggles_fence = r->ticks >= 3 && r->ticks_at_line_start;
+    *fence = r->in_fence != toggles_fence;
+    *span = r->in_span != (r->ticks > 0 && !toggles_fence && !r->in_fence);
+}
+
+static void ticks_ended(sl_reply *r)
+{
+    code_now(r, &r->in_span, &r->in_fence);
+    r->ticks = 0;
+}
+
+static void look_for_code(sl_reply *r, const char *s, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (s[i] == '`') {
+            r->ticks_at_line_start = r->ticks ? r->ticks_at_line_start : r->at_line_start;
+            r->ticks += r->ticks < 3;
+            continue;
+        }
+        if (r->ticks)
+            ticks_ended(r);
+        if (s[i] == '\n')
+            r->in_span = false; /* spans of several lines are rarer than a lone backtick */
+        r->at_line_start = s[i] == '\n' || (r->at_line_start && s[i] == ' ');
+    }
+}
+
+/* A tag's letters, or its token, where code is shown. */
+static bool quoted(const sl_reply *r)
+{
+    bool span = false, fence = false;
+    code_now(r, &span, &fence);
+    return span || (fence && r->text_tag);
+}
+
+static void code_reset(sl_reply *r)
+{
+    r->ticks = 0;
+    r->in_span = r->in_fence = false;
+    r->at_line_start = true;
+}
+
+/* ---- sections ----------------------------------------------------------------------------------- */
+
+void sl_reply_text(sl_reply *r, const char *s, size_t n)
+{
+    look_for_code(r, s, n);
+    for (size_t i = 0; i < n && r->fresh; i++)
+        r->fresh = sl_reply_is_space(s[i]);
+    if (r->reasoning && !r->o.inline_reasoning)
+        put(r, &r->thought, SL_REPLY_REASONING, s, n);
+    else
+        put(r, &r->content, SL_REPLY_CONTENT, s, n);
+}
+
+static void letters(sl_reply *r, const sl_tag *tag)
+{
+    sl_reply_text(r, tag->text, tag->len);
+}
+
+static void begin_reasoning(sl_reply *r, const sl_tag *tag)
+{
+    r->reasoning = true;
+    code_reset(r);
+    if (r->o.inline_reasoning) {
+        letters(r, tag);
+    } else {
+        r->content.cut = true;
+        r->content.trim = true;
+        if (r->thought.started)
+            sl_str_puts(&r->thought.space, "\n"); /* between two reasonings */
+    }
+    r->fresh = true;
+}
+
+static void leave_reasoning(sl_reply *r)
+{
+    r->reasoning = false;
+    r->fresh = true;
+    sl_str_clear(&r->thought.space);
+    code_reset(r);
+}
+
+void sl_reply_call_began(sl_reply *r)
+{
+    if (r->reasoning)
+        leave_reasoning(r);
+    r->content.trim = true;
+    r->content.cut = true;
+    r->fresh = true;
+    code_reset(r);
+}
+
+static void think_tag(sl_reply *r, const sl_tag *tag)
+{
+    if (tag->role == SL_TAG_THINK && !r->reasoning && r->fresh) {
+        begin_reasoning(r, tag);
+    } else if (tag->role == SL_TAG_THINK && r->reasoning && r->fresh && !r->o.inline_reasoning) {
+        /* The prompt had it already. */
+    } else if (tag->role == SL_TAG_THINK_END && r->reasoning && !(r->text_tag && quoted(r))) {
+        if (r->o.inline_reasoning)
+            letters(r, tag);
+        else
+            r->content.trim = true;
+        leave_reasoning(r);
+    } else {
+        letters(r, tag);
+    }
+}
+
+/* A tag outside of calls. */
+static void outer_tag(sl_reply *r, const sl_tag *tag)
+{
+    const bool begins = tag->role == SL_TAG_SECTION || tag->role == SL_TAG_CALL;
+    const bool ends = tag->role == SL_TAG_CALL_END || tag->role == SL_TAG_SECTION_END;
+    if (!tag->format)
+        think_tag(r, tag);
+    else if (ends && !r->reasoning && (r->ends_due & tag->format))
+        r->ends_due &= tag->role == SL_TAG_SECTION_END || tag->format == SL_TOOLS_HERMES ? ~tag->format : ~0;
+    else if (!begins || (r->reasoning && (r->text_tag || tag->role != SL_TAG_SECTION)) || quoted(r))
+        letters(r, tag);
+    else
+        sl_call_start(r, tag);
+}
+
+/* ---- what comes in ---------------------------------------------------------------------------- */
+
+static void any_tag(sl_reply *r, const sl_tag *tag, bool token)
+{
+    r->text_tag = !token;
+    if (!r->call.format || !sl_call_tag(r, tag, token))
+        outer_tag(r, tag);
+}
+
+static void plain_byte(sl_reply *r, char c)
+{
+    while (r->call.format)
+        if (sl_call_byte(r, c))
+            return;
+    sl_reply_text(r, &c, 1);
+}
+
+/* The tag that r->tags.held is the beginning of, perhaps whole; NULL: none. */
+static const sl_tag *held_tag(const sl_tags *g)
+{
+    for (size_t i = 0; i < g->n_texts; i++)
+        if (g->n_held <= g->text[i]->len && memcmp(g->text[i]->text, g->held, g->n_held) == 0)
+            return g->text[i];
+    return NULL;
+}
+
+/* A byte that may belong to a tag spelled in letters. */
+static void match_byte(sl_reply *r, char c)
+{
+    sl_tags *g = &r->tags;
+    g->held[g->n_held++] = c;
+    while (g->n_held) {
+        const sl_tag *tag = held_tag(g);
+        if (tag && tag->len > g->n_held)
+            return;
+        if (tag) {
+            g->n_held = 0;
+            any_tag(r, tag, false);
+            return;
+        }
+        const char first = g->held[0];
+        memmove(g->held, g->held + 1, --g->n_held);
+        plain_byte(r, first);
+    }
+}
+
+static void release_held(sl_reply *r)
+{
+    sl_tags *g = &r->tags;
+    for (size_t i = 0; i < g->n_held; i++)
+        plain_byte(r, g->held[i]);
+    g->n_held = 0;
+}
+
+/* How much of s is surely text of the section: all tags begin with '<'. */
+static size_t surely_text(const sl_reply *r, const char *s, size_t n)
+{
+    if (r->call.format || r->tags.n_held)
+        return 0;
+    const char *at = r->tags.n_texts ? memchr(s, '<', n) : NULL;
+    return at ? (size_t)(at - s) : n;
+}
+
+void sl_reply_bytes(sl_reply *r, const char *s, size_t n)
+{
+    for (size_t i = 0; i < n;) {
+        const size_t plain = surely_text(r, s + i, n - i);
+        if (plain) {
+            sl_reply_text(r, s + i, plain);
+            i += plain;
+        } else {
+            const bool verbatim = r->call.format && r->call.verbatim && !r->tags.n_held;
+            if (!verbatim || !sl_call_byte(r, s[i]))
+                match_byte(r, s[i]);
+            i++;
+        }
+    }
+}
+
+void sl_reply_tag(sl_reply *r, const sl_tag *tag)
+{
+    release_held(r);
+    any_tag(r, tag, true);
+}
+
+void sl_reply_finish(sl_reply *r)
+{
+    release_held(r);
+    if (r->call.format)
+        sl_call_end(r);
+    if (!r->content.cut)
+        give_space(r, &r->content, SL_REPLY_CONTENT);
+    sl_reply_flush(r);
+}
