@@ -240,7 +240,7 @@ void sl_reply_collect(void *user, const sl_reply_event *e)
         good = call && append(&call->id, e->id) && append(&call->name, e->name);
         break;
     case SL_REPLY_ARGUMENTS:
-        good = append(&w->calls[e->call].arguments, e->text);
+        good = e->call < w->n_calls && append(&w->calls[e->call].arguments, e->text);
         break;
     }
     w->failed |= !good;

@@ -78,7 +78,7 @@ typedef struct sl_tags {
     char held[SL_TAG_LEN_MAX]; /* the beginning of a tag, perhaps */
     size_t n_held;
 } sl_tags;
-/* The tags of reasoning and of these formats. */
+/* Tokens of all formats, so that they can be shown; texts of reasoning and of these formats. */
 void sl_tags_init(sl_tags *g, const sl_tokenizer *t, unsigned formats);
 const sl_tag *sl_tags_of_token(const sl_tags *g, int32_t id); /* NULL: none */
 /* The id that is a special token with exactly this text; -1: none. */

@@ -75,16 +75,14 @@ void sl_tags_init(sl_tags *g, const sl_tokenizer *t, unsigned formats)
 {
     *g = (sl_tags){ 0 };
     for (size_t i = 0; i < SL_COUNT(tags); i++) {
-        if (tags[i].format && !(tags[i].format & formats))
-            continue;
         assert(tags[i].len <= SL_TAG_LEN_MAX);
         const int32_t id = sl_tags_special(t, tags[i].text, tags[i].len);
-        if (id < 0) {
+        if (id >= 0) {
+            g->token[g->n_tokens].id = id;
+            g->token[g->n_tokens++].tag = &tags[i];
+        } else if (!tags[i].format || (tags[i].format & formats)) {
             g->text[g->n_texts++] = &tags[i];
-            continue;
         }
-        g->token[g->n_tokens].id = id;
-        g->token[g->n_tokens++].tag = &tags[i];
     }
 }
 

@@ -13,13 +13,13 @@ bool sl_reply_is_space(char c)
 
 void sl_reply_flush(sl_reply *r)
 {
-    if (r->delta.len && !r->delta.failed) {
+    r->failed |= r->delta.failed;
+    if (r->delta.len && !r->failed) { /* once something is missing, nothing more comes */
         const sl_reply_event e = { .kind = r->kind,
                                    .call = r->n_calls ? r->n_calls - 1 : 0,
                                    .text = { r->delta.data, r->delta.len } };
         r->o.on_event(r->o.user, &e);
     }
-    r->failed |= r->delta.failed;
     sl_str_clear(&r->delta);
 }
 
@@ -181,6 +181,8 @@ static void outer_tag(sl_reply *r, const sl_tag *tag)
     const bool ends = tag->role == SL_TAG_CALL_END || tag->role == SL_TAG_SECTION_END;
     if (!tag->format)
         think_tag(r, tag);
+    else if (!(tag->format & r->o.tools))
+        letters(r, tag);
     else if (ends && !r->reasoning && (r->ends_due & tag->format))
         r->ends_due &= tag->role == SL_TAG_SECTION_END || tag->format == SL_TOOLS_HERMES ? ~tag->format : ~0;
     else if (!begins || (r->reasoning && (r->text_tag || tag->role != SL_TAG_SECTION)) || quoted(r))
