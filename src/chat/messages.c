@@ -230,7 +230,7 @@ static sl_status request_in_form(const form *f, const json_t *request, json_t **
 
 static json_t *token_text(const sl_tokenizer *t, int32_t id)
 {
-    const sl_bytes bytes = id >= 0 ? sl_token_bytes(t, id, true) : (sl_bytes){ 0 };
+    const sl_bytes bytes = id >= 0 ? sl_token_written(t, id) : (sl_bytes){ 0 };
     return json_stringn_nocheck(bytes.data ? bytes.data : "", bytes.len);
 }
 

@@ -150,7 +150,7 @@ static sl_status tokenize_marked(const sl_tokenizer *t, const sl_str *text, cons
         at = next;
         if (!rc && id >= 0) {
             rc = sl_ids_push(out, id, err);
-            at += sl_token_bytes(t, id, true).len;
+            at += sl_token_written(t, id).len;
         }
     }
     sl_str_fini(&room);

@@ -53,7 +53,7 @@ int32_t sl_tags_special(const sl_tokenizer *t, const char *text, size_t len)
     int32_t id = -1;
     if (sl_tokenizer_next_special(t, text, len, 0, &id) != 0 || id < 0)
         return -1;
-    return sl_token_bytes(t, id, true).len == len ? id : -1;
+    return sl_token_written(t, id).len == len ? id : -1;
 }
 
 static bool opens_calls(const sl_tag *tag)

@@ -1,6 +1,7 @@
-/* bpe.c - the merges as a hash table, and two ways to apply them that agree: a plain loop for
- * words, a heap over a linked list for pieces without end.
- * Source: Sennrich et al. 2016, arXiv 1508.07909, algorithm 1, with GPT-2's bytes as symbols. */
+/* bpe.c - from a piece to symbols, the plain loop that joins those of a word, and from symbols
+ * to ids.
+ * Sources: Sennrich et al. 2016, arXiv 1508.07909, algorithm 1; `tokenizers` models/bpe;
+ * sentencepiece bpe_model.cc; tiktoken. */
 #include "tokenizer/bpe.h"
 
 #include <assert.h>
@@ -8,219 +9,257 @@
 
 #include "base/mem.h"
 #include "base/num.h"
+#include "tokenizer/bpe_in.h"
+#include "tokenizer/seam.h"
+#include "tokenizer/utf8.h"
 
-#define NO_RANK    UINT32_MAX
-#define SHORT_MOST 48 /* symbols up to which the loop, quadratic but without a heap, is faster */
+#define SHORT_MOST  48 /* symbols up to which the loop, quadratic but without a heap, is faster */
+#define UNUSED_DEEP 64 /* unused tokens inside unused tokens */
 
-sl_status sl_ids_push(sl_ids *ids, int32_t id, sl_err *err)
+void sl_bpe_work_fini(sl_bpe_work *w)
 {
-    if (ids->n == ids->cap) {
-        const size_t cap = ids->cap ? ids->cap * 2 : 64;
-        int32_t *grown = sl_mem_grow(ids->data, ids->cap * sizeof *grown, cap * sizeof *grown);
-        if (!grown)
-            return sl_fail(err, SL_ENOMEM, "%zu token ids", cap);
-        ids->data = grown;
-        ids->cap = cap;
-    }
-    ids->data[ids->n++] = id;
-    return SL_OK;
+    sl_mem_free(w->block);
+    sl_mem_free(w->split);
+    sl_piece_cache_fini(&w->cache);
+    *w = (sl_bpe_work){ 0 };
 }
 
-void sl_ids_fini(sl_ids *ids)
-{
-    sl_mem_free(ids->data);
-    *ids = (sl_ids){ 0 };
-}
+/* --- symbols ----------------------------------------------------------------------------- */
 
-/* --- merges ------------------------------------------------------------------------------ */
-
-sl_status sl_bpe_init(sl_bpe *b, size_t n_merges, sl_err *err)
-{
-    *b = (sl_bpe){ 0 };
-    if (n_merges > INT32_MAX)
-        return sl_fail(err, SL_EFORMAT, "%zu merges are too many", n_merges);
-    size_t n_slots = 16;
-    while (n_slots < n_merges + n_merges / 2)
-        n_slots *= 2;
-    b->merge = sl_mem_zalloc(n_merges, sizeof *b->merge);
-    b->slot = sl_mem_zalloc(n_slots, sizeof *b->slot);
-    if (!b->merge || !b->slot) {
-        sl_bpe_fini(b);
-        return sl_fail(err, SL_ENOMEM, "%zu merges", n_merges);
-    }
-    b->mask = n_slots - 1;
-    for (size_t i = 0; i < SL_COUNT(b->byte_id); i++)
-        b->byte_id[i] = -1;
-    return SL_OK;
-}
-
-void sl_bpe_fini(sl_bpe *b)
-{
-    sl_mem_free(b->merge);
-    sl_mem_free(b->slot);
-    *b = (sl_bpe){ 0 };
-}
-
-static uint32_t *find_slot(const sl_bpe *b, int32_t left, int32_t right)
-{
-    const uint64_t key = (uint64_t)(uint32_t)left << 32 | (uint32_t)right;
-    for (size_t i = (key * 0x9e3779b97f4a7c15u) >> 32 & b->mask;; i = (i + 1) & b->mask) {
-        if (b->slot[i] == 0)
-            return &b->slot[i];
-        const sl_merge *m = &b->merge[b->slot[i] - 1];
-        if (m->left == left && m->right == right)
-            return &b->slot[i];
-    }
-}
-
-void sl_bpe_add(sl_bpe *b, sl_merge merge)
-{
-    b->merge[b->n] = merge;
-    *find_slot(b, merge.left, merge.right) = (uint32_t)++b->n;
-}
-
-static uint32_t rank_of(const sl_bpe *b, int32_t left, int32_t right)
-{
-    return *find_slot(b, left, right) - 1; /* a free slot gives NO_RANK */
-}
-
-/* The tokens of single bytes, those without one left out; id[] holds at least len. */
-static size_t first_symbols(const sl_bpe *b, const char *piece, size_t len, int32_t *id)
+static size_t byte_symbols(const sl_bpe *b, const char *text, size_t len, int32_t *id, uint32_t *start)
 {
     size_t n = 0;
+    const bool keep = b->model == SL_MODEL_RANKS; /* there the text itself decides what joins */
     for (size_t i = 0; i < len; i++) {
-        id[n] = b->byte_id[(unsigned char)piece[i]];
-        n += id[n] >= 0;
+        id[n] = b->byte_id[(unsigned char)text[i]];
+        start[n] = (uint32_t)i;
+        n += keep || id[n] >= 0; /* else it is left out, as in the reference */
     }
     return n;
 }
 
-/* --- words ------------------------------------------------------------------------------- */
-
-static sl_status encode_short(const sl_bpe *b, const char *piece, size_t len, sl_ids *ids, sl_err *err)
+static bool has_bytes(const sl_bpe *b, const char *text, size_t len)
 {
-    int32_t id[SHORT_MOST];
-    uint32_t rank[SHORT_MOST]; /* of the pair (i, i + 1) */
-    size_t n = first_symbols(b, piece, len, id);
-    for (size_t i = 0; i + 1 < n; i++)
-        rank[i] = rank_of(b, id[i], id[i + 1]);
-    while (n > 1) {
-        size_t best = 0;
-        for (size_t i = 1; i + 1 < n; i++)
-            if (rank[i] < rank[best])
-                best = i;
-        if (rank[best] == NO_RANK)
-            break;
-        id[best] = b->merge[rank[best]].joined;
-        n--;
-        memmove(id + best + 1, id + best + 2, (n - best - 1) * sizeof *id);
-        memmove(rank + best, rank + best + 1, (n - best - 1) * sizeof *rank);
-        if (best > 0)
-            rank[best - 1] = rank_of(b, id[best - 1], id[best]);
-        if (best + 1 < n)
-            rank[best] = rank_of(b, id[best], id[best + 1]);
+    for (size_t i = 0; i < len; i++)
+        if (b->byte_id[(unsigned char)text[i]] < 0)
+            return false;
+    return true;
+}
+
+/* `tokenizers`: a character, else its bytes, else the unknown token. Neighbouring unknown ones
+ * become one token, which is written when the next known character comes; bytes do not count as
+ * one. */
+static size_t merge_symbols(const sl_bpe *b, sl_bpe_work *w, const char *text, size_t len, int32_t *id, uint32_t *start)
+{
+    size_t n = 0;
+    for (size_t i = 0, bytes = 0; i < len; i += bytes) {
+        bytes = sl_utf8_length((unsigned char)text[i]);
+        const int32_t one = sl_lexicon_find_bytes(b->lexicon, text + i, bytes);
+        if (one >= 0) {
+            if (w->pending) {
+                start[n] = (uint32_t)i;
+                id[n++] = b->unk;
+            }
+            w->pending = false;
+            start[n] = (uint32_t)i;
+            id[n++] = one;
+        } else if (b->byte_fallback && has_bytes(b, text + i, bytes)) {
+            for (size_t k = 0; k < bytes; k++) {
+                start[n] = (uint32_t)(i + k);
+                id[n++] = b->byte_id[(unsigned char)text[i + k]];
+            }
+        } else if (b->unk >= 0) {
+            if (w->pending && !b->fuse_unk) {
+                start[n] = (uint32_t)i;
+                id[n++] = b->unk;
+            }
+            w->pending = true;
+        }
     }
-    for (size_t i = 0; i < n; i++) {
-        const sl_status rc = sl_ids_push(ids, id[i], err);
-        if (rc != SL_OK)
-            return rc;
+    return n;
+}
+
+/* sentencepiece: a token of the user, else a character, with or without a token. */
+static size_t score_symbols(const sl_bpe *b, const char *text, size_t len, int32_t *id, uint32_t *start)
+{
+    size_t n = 0;
+    for (size_t i = 0, bytes = 0; i < len; i += bytes, n++) {
+        const int32_t user = sl_trie_longest(&b->user, text + i, b->user.n > 0 ? len - i : 0, &bytes);
+        start[n] = (uint32_t)i | (user >= 0 ? SL_BPE_FROZEN : 0);
+        if (user >= 0) {
+            id[n] = b->user_id[user];
+            continue;
+        }
+        bytes = sl_utf8_length((unsigned char)text[i]);
+        id[n] = sl_lexicon_find_bytes(b->lexicon, text + i, bytes);
     }
-    return SL_OK;
+    return n;
 }
 
-/* --- long pieces ------------------------------------------------------------------------- */
-
-/* A binary heap of rank << 32 | place: the smallest is the lowest rank, then the leftmost. */
-typedef struct heap {
-    uint64_t *at;
-    size_t n;
-} heap;
-
-static void heap_push(heap *h, uint64_t key)
+size_t sl_bpe_symbols(const sl_bpe *b, sl_bpe_work *w, const char *text, size_t len, int32_t *id, uint32_t *start)
 {
-    size_t i = h->n++;
-    for (; i > 0 && h->at[(i - 1) / 2] > key; i = (i - 1) / 2)
-        h->at[i] = h->at[(i - 1) / 2];
-    h->at[i] = key;
+    if (!b->chars)
+        return byte_symbols(b, text, len, id, start);
+    if (b->model == SL_MODEL_MERGES)
+        return merge_symbols(b, w, text, len, id, start);
+    return score_symbols(b, text, len, id, start);
 }
 
-static uint64_t heap_pop(heap *h)
-{
-    const uint64_t top = h->at[0], key = h->at[--h->n];
-    size_t i = 0;
-    for (size_t child = 1; child < h->n; i = child, child = 2 * i + 1) {
-        child += child + 1 < h->n && h->at[child + 1] < h->at[child];
-        if (h->at[child] >= key)
-            break;
-        h->at[i] = h->at[child];
-    }
-    h->at[i] = key;
-    return top;
-}
+/* --- ids --------------------------------------------------------------------------------- */
 
-typedef struct chain {
-    const sl_bpe *b;
-    int32_t *id;
-    uint32_t *rank;        /* of the pair (i, next[i]); an entry of the heap that says otherwise is stale */
-    uint32_t *prev, *next; /* places; `end` for none */
-    uint32_t end;
-    heap heap;
-} chain;
-
-static void rate(chain *c, uint32_t i)
+static sl_status emit_unknown(const sl_bpe *b, sl_bpe_work *w, const char *text, size_t len, sl_ids *ids, sl_err *err)
 {
-    c->rank[i] = c->next[i] == c->end ? NO_RANK : rank_of(c->b, c->id[i], c->id[c->next[i]]);
-    if (c->rank[i] != NO_RANK)
-        heap_push(&c->heap, (uint64_t)c->rank[i] << 32 | i);
-}
-
-static void join(chain *c, uint32_t i)
-{
-    const uint32_t gone = c->next[i];
-    c->id[i] = c->b->merge[c->rank[i]].joined;
-    c->next[i] = c->next[gone];
-    c->rank[gone] = NO_RANK;
-    if (c->next[i] != c->end)
-        c->prev[c->next[i]] = i;
-    if (c->prev[i] != c->end)
-        rate(c, c->prev[i]);
-    rate(c, i);
-}
-
-static sl_status encode_long(const sl_bpe *b, const char *piece, size_t len, sl_ids *ids, sl_err *err)
-{
-    if (len > INT32_MAX)
-        return sl_fail(err, SL_EINVAL, "%zu bytes of text without a break", len);
-    /* Each join takes an entry from the heap and adds at most two: 2 * len in all. */
     sl_status rc = SL_OK;
-    uint64_t *block = sl_mem_alloc(len * (2 * sizeof(uint64_t) + 4 * sizeof(uint32_t)));
-    if (!block)
-        return sl_fail(err, SL_ENOMEM, "merging %zu bytes of text without a break", len);
-    chain c = { .b = b, .heap = { block, 0 } };
-    c.id = (int32_t *)(block + 2 * len);
-    c.rank = (uint32_t *)c.id + len;
-    c.prev = c.rank + len;
-    c.next = c.prev + len;
-    const uint32_t n = c.end = (uint32_t)first_symbols(b, piece, len, c.id);
-    for (uint32_t i = 0; i < n; i++) {
-        c.prev[i] = i > 0 ? i - 1 : c.end;
-        c.next[i] = i + 1;
+    if (b->byte_fallback && has_bytes(b, text, len)) {
+        for (size_t i = 0; i < len && rc == SL_OK; i++)
+            rc = sl_ids_push(ids, b->byte_id[(unsigned char)text[i]], err);
+        return rc;
     }
-    for (uint32_t i = 0; i < n; i++)
-        rate(&c, i);
-    while (c.heap.n > 0) {
-        const uint64_t key = heap_pop(&c.heap);
-        const uint32_t i = (uint32_t)key;
-        if (c.rank[i] == key >> 32)
-            join(&c, i);
-    }
-    for (uint32_t i = 0; i < n && rc == SL_OK; i = c.next[i])
-        rc = sl_ids_push(ids, c.id[i], err);
-    sl_mem_free(block);
+    if (b->unk >= 0 && !(w->prev_unk && b->fuse_unk))
+        rc = sl_ids_push(ids, b->unk, err);
+    w->prev_unk = true;
     return rc;
 }
 
-sl_status sl_bpe_encode(const sl_bpe *b, const char *piece, size_t len, sl_ids *ids, sl_err *err)
+/* An unused token falls into the two parts that it was last put together from, and so on. */
+static sl_status resegment(const sl_bpe *b, sl_bpe_work *w, const char *text, uint32_t start, uint32_t end, int32_t id,
+                           sl_ids *ids, sl_err *err)
 {
-    return len <= SHORT_MOST ? encode_short(b, piece, len, ids, err) : encode_long(b, piece, len, ids, err);
+    struct {
+        uint32_t start, end;
+    } todo[UNUSED_DEEP];
+    size_t n = 0;
+    for (;;) {
+        const bool unused = id >= 0 && sl_lexicon_kind(b->lexicon, (size_t)id) == SL_TOKEN_UNUSED;
+        const sl_bpe_split at = unused ? w->split[id] : (sl_bpe_split){ 0 };
+        if (at.left_len > 0 && n < UNUSED_DEEP) {
+            todo[n].start = at.start + at.left_len;
+            todo[n++].end = at.start + (end - start);
+            start = at.start;
+            end = at.start + at.left_len;
+        } else {
+            sl_status rc = SL_OK;
+            if (id < 0) {
+                rc = emit_unknown(b, w, text + start, end - start, ids, err);
+            } else {
+                w->prev_unk = false;
+                rc = sl_ids_push(ids, id, err);
+            }
+            if (rc != SL_OK || n == 0)
+                return rc;
+            n--;
+            start = todo[n].start;
+            end = todo[n].end;
+        }
+        id = sl_lexicon_find_bytes(b->lexicon, text + start, end - start);
+    }
+}
+
+sl_status sl_bpe_emit(const sl_bpe *b, sl_bpe_work *w, const char *text, uint32_t start, uint32_t end, int32_t id,
+                      sl_ids *ids, sl_err *err)
+{
+    start &= ~SL_BPE_FROZEN;
+    end &= ~SL_BPE_FROZEN;
+    if (b->resegments)
+        return resegment(b, w, text, start, end, id, ids, err);
+    if (id >= 0) {
+        w->prev_unk = false;
+        return sl_ids_push(ids, id, err);
+    }
+    return b->model == SL_MODEL_SCORES ? emit_unknown(b, w, text + start, end - start, ids, err) : SL_OK;
+}
+
+sl_status sl_bpe_encode_byte(const sl_bpe *b, unsigned char byte, sl_ids *ids, sl_err *err)
+{
+    const int32_t id = b->byte_id[byte] >= 0 ? b->byte_id[byte] : b->chars ? b->unk : -1;
+    return id >= 0 ? sl_ids_push(ids, id, err) : SL_OK;
+}
+
+/* --- words ------------------------------------------------------------------------------- */
+
+typedef struct word {
+    int32_t id[SHORT_MOST];
+    uint32_t start[SHORT_MOST + 1];
+    sl_bpe_pair pair[SHORT_MOST]; /* of the symbols i and i + 1 */
+    size_t n;
+} word;
+
+static void rate(const sl_bpe *b, sl_bpe_work *w, const char *text, word *s, size_t i)
+{
+    s->pair[i] = sl_bpe_rate(b, w, text, s->id[i], s->id[i + 1], s->start[i], s->start[i + 1], s->start[i + 2]);
+}
+
+static sl_status encode_short(const sl_bpe *b, sl_bpe_work *w, const char *text, size_t len, sl_ids *ids, sl_err *err)
+{
+    word s;
+    sl_status rc = SL_OK;
+    s.n = sl_bpe_symbols(b, w, text, len, s.id, s.start);
+    s.start[s.n] = (uint32_t)len;
+    for (size_t i = 0; i + 1 < s.n; i++)
+        rate(b, w, text, &s, i);
+    while (s.n > 1) {
+        size_t best = 0;
+        for (size_t i = 1; i + 1 < s.n; i++)
+            if (s.pair[i].rank < s.pair[best].rank)
+                best = i;
+        if (s.pair[best].rank == SL_NO_RANK)
+            break;
+        s.id[best] = s.pair[best].joined;
+        s.n--;
+        memmove(s.id + best + 1, s.id + best + 2, (s.n - best - 1) * sizeof *s.id);
+        memmove(s.start + best + 1, s.start + best + 2, (s.n - best) * sizeof *s.start);
+        memmove(s.pair + best, s.pair + best + 1, (s.n - best - 1) * sizeof *s.pair);
+        if (best > 0)
+            rate(b, w, text, &s, best - 1);
+        if (best + 1 < s.n)
+            rate(b, w, text, &s, best);
+    }
+    for (size_t i = 0; i < s.n && rc == SL_OK; i++)
+        rc = sl_bpe_emit(b, w, text, s.start[i], s.start[i + 1], s.id[i], ids, err);
+    return rc;
+}
+
+/* --- pieces ------------------------------------------------------------------------------ */
+
+static sl_status encode_part(const sl_bpe *b, sl_bpe_work *w, const char *text, size_t len, sl_ids *ids, sl_err *err)
+{
+    return len <= SHORT_MOST ? encode_short(b, w, text, len, ids, err) : sl_bpe_encode_long(b, w, text, len, ids, err);
+}
+
+static sl_status encode_known(const sl_bpe *b, sl_bpe_work *w, const char *text, size_t len, sl_ids *ids, sl_err *err)
+{
+    sl_cached *place = NULL;
+    const size_t before = ids->n;
+    if (w->pending || w->prev_unk) /* what came before matters */
+        return encode_part(b, w, text, len, ids, err);
+    const sl_cached *known = sl_piece_cache_find(&w->cache, text, len, &place);
+    if (known)
+        return sl_ids_append(ids, known->id, known->n, err);
+    const sl_status rc = encode_part(b, w, text, len, ids, err);
+    if (rc == SL_OK && !w->pending && !w->prev_unk)
+        sl_piece_cache_keep(place, text, len, ids->data + before, ids->n - before);
+    return rc;
+}
+
+sl_status sl_bpe_encode(const sl_bpe *b, sl_bpe_work *w, const char *piece, size_t len, sl_ids *ids, sl_err *err)
+{
+    sl_status rc = SL_OK;
+    if (len > INT32_MAX)
+        return sl_fail(err, SL_EINVAL, "%zu bytes of text without a break", len);
+    if (b->whole_pieces) {
+        const int32_t id = sl_lexicon_find_bytes(b->lexicon, piece, len);
+        if (id >= 0)
+            return sl_ids_push(ids, id, err);
+    }
+    if (b->resegments && !w->split && !(w->split = sl_mem_zalloc(b->lexicon->n, sizeof *w->split)))
+        return sl_fail(err, SL_ENOMEM, "unused tokens of a vocabulary of %zu", b->lexicon->n);
+    w->pending = w->prev_unk = false;
+    if (len <= SHORT_MOST || !b->seams)
+        rc = encode_part(b, w, piece, len, ids, err);
+    else
+        for (size_t at = 0, n = 0; at < len && rc == SL_OK; at += n) {
+            n = sl_seam_next(b, piece + at, len - at);
+            rc = encode_known(b, w, piece + at, n, ids, err);
+        }
+    return rc == SL_OK && w->pending ? sl_ids_push(ids, b->unk, err) : rc;
 }

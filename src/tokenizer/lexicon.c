@@ -2,7 +2,6 @@
 #include "tokenizer/lexicon.h"
 
 #include <assert.h>
-#include <string.h>
 
 #include "base/mem.h"
 #include "base/num.h"
@@ -24,138 +23,138 @@ static int byte_of_character(uint32_t c)
     return nth < 33 ? (int)nth : nth < 67 ? (int)(nth - 33 + 0x7f) : nth == 67 ? 0xad : -1;
 }
 
-typedef enum spelling { BYTES, ALPHABET } spelling;
-
-/* The next byte that s means; false: s is not in the byte alphabet at that place. */
-static bool next_byte(const char *s, size_t len, spelling how, size_t *at, unsigned char *byte)
+size_t sl_alphabet_bytes(const char *stored, size_t len, char *out)
 {
-    if (how == BYTES) {
-        *byte = (unsigned char)s[(*at)++];
-        return true;
-    }
-    const unsigned char lead = (unsigned char)s[*at];
-    unsigned n = sl_utf8_length(lead);
-    if (n == 0 || n > 2 || n > len - *at || (n == 2 && !sl_utf8_follows(lead, 1, (unsigned char)s[*at + 1])))
-        return false;
-    const int b = byte_of_character(sl_utf8_decode(s + *at, &n));
-    *at += n;
-    *byte = (unsigned char)b;
-    return b >= 0;
-}
-
-/* FNV-1a of what s means, and its length; false: s is not in the byte alphabet. */
-static bool hash_text(const char *s, size_t len, spelling how, uint64_t *hash, size_t *n_bytes)
-{
-    uint64_t h = 0xcbf29ce484222325u;
     size_t n = 0;
-    unsigned char b = 0;
     for (size_t at = 0; at < len; n++) {
-        if (!next_byte(s, len, how, &at, &b))
-            return false;
-        h = (h ^ b) * 0x100000001b3u;
+        const unsigned char lead = (unsigned char)stored[at];
+        if (lead > 0x20 && lead < 0x7f) {
+            out[n] = stored[at++];
+            continue;
+        }
+        unsigned bytes = sl_utf8_length(lead);
+        if (bytes == 0 || bytes > 2 || bytes > len - at ||
+            (bytes == 2 && !sl_utf8_follows(lead, 1, (unsigned char)stored[at + 1])))
+            return SIZE_MAX;
+        const int b = byte_of_character(sl_utf8_decode(stored + at, &bytes));
+        if (b < 0)
+            return SIZE_MAX;
+        out[n] = (char)b;
+        at += bytes;
     }
-    *hash = h ^ h >> 32;
-    *n_bytes = n;
-    return true;
+    return n;
 }
 
 /* The slot that holds this text, or the free one where it belongs. */
-static uint32_t *find_slot(const sl_lexicon *x, const char *s, size_t len, spelling how, bool verbatim, uint64_t hash,
-                           size_t n_bytes)
+static sl_lexicon_slot *find_slot(const sl_lexicon *x, const char *s, size_t len, bool verbatim, uint64_t hash)
 {
     for (size_t i = hash & x->mask;; i = (i + 1) & x->mask) {
-        if (x->slot[i] == 0)
-            return &x->slot[i];
-        const size_t id = x->slot[i] - 1;
-        const sl_bytes have = sl_lexicon_bytes(x, id);
-        if (have.len != n_bytes || ((x->kind[id] & SL_LEXICON_VERBATIM) != 0) != verbatim)
+        sl_lexicon_slot *slot = &x->slot[i];
+        if (slot->id1 == 0)
+            return slot;
+        if (slot->hash != (uint32_t)(hash >> 32))
             continue;
-        size_t k = 0;
-        unsigned char b = 0;
-        for (size_t at = 0; k < n_bytes && next_byte(s, len, how, &at, &b) && b == (unsigned char)have.data[k];)
-            k++;
-        if (k == n_bytes)
-            return &x->slot[i];
+        const size_t id = slot->id1 - 1;
+        const sl_bytes have = sl_lexicon_bytes(x, id);
+        if (have.len == len && ((x->kind[id] & SL_LEXICON_VERBATIM) != 0) == verbatim && memcmp(have.data, s, len) == 0)
+            return slot;
     }
 }
 
-static int32_t find(const sl_lexicon *x, const char *s, size_t len, spelling how, bool verbatim)
+static int32_t find(const sl_lexicon *x, const char *s, size_t len, bool verbatim)
 {
-    uint64_t hash = 0;
-    size_t n_bytes = 0;
-    if (!hash_text(s, len, how, &hash, &n_bytes))
-        return -1;
-    return (int32_t)(*find_slot(x, s, len, how, verbatim, hash, n_bytes)) - 1;
-}
-
-int32_t sl_lexicon_find(const sl_lexicon *x, const char *stored, size_t len)
-{
-    const int32_t id = find(x, stored, len, ALPHABET, false);
-    return id >= 0 ? id : find(x, stored, len, BYTES, true);
+    /* Verbatim ones hash apart, so that looking for text never compares with them. */
+    const uint64_t hash = sl_text_hash(s, len) ^ (verbatim ? 0x5555555500000000u : 0);
+    return (int32_t)find_slot(x, s, len, verbatim, hash)->id1 - 1;
 }
 
 int32_t sl_lexicon_find_bytes(const sl_lexicon *x, const char *bytes, size_t len)
 {
-    return find(x, bytes, len, BYTES, false);
+    return len > x->longest || len == 0 ? -1 : find(x, bytes, len, false);
 }
 
-int32_t sl_lexicon_find_byte(const sl_lexicon *x, unsigned char byte)
+int32_t sl_lexicon_find(const sl_lexicon *x, const char *stored, size_t len)
 {
-    return find(x, (const char *)&byte, 1, BYTES, false);
-}
-
-/* A normal token with a character from outside the alphabet means its own UTF-8, as in the
- * reference. */
-static bool is_verbatim(sl_bytes stored, sl_token_kind kind)
-{
-    uint64_t hash = 0;
-    size_t n = 0;
-    if (kind == SL_TOKEN_CONTROL || kind == SL_TOKEN_USER || kind == SL_TOKEN_UNKNOWN)
-        return true;
-    return !hash_text(stored.data, stored.len, ALPHABET, &hash, &n);
-}
-
-static void add(sl_lexicon *x, size_t id, sl_bytes stored, sl_token_kind kind)
-{
-    const bool verbatim = is_verbatim(stored, kind);
-    x->kind[id] = (uint8_t)(kind | (verbatim ? SL_LEXICON_VERBATIM : 0));
-    uint32_t end = x->offset[id];
-    unsigned char b = 0;
-    for (size_t at = 0; at < stored.len && next_byte(stored.data, stored.len, verbatim ? BYTES : ALPHABET, &at, &b);)
-        x->text[end++] = (char)b;
-    x->offset[id + 1] = end;
-
-    const sl_bytes own = sl_lexicon_bytes(x, id);
-    uint64_t hash = 0;
-    size_t n_bytes = 0;
-    hash_text(own.data, own.len, BYTES, &hash, &n_bytes);
-    uint32_t *slot = find_slot(x, own.data, own.len, BYTES, verbatim, hash, n_bytes);
-    if (*slot == 0)
-        *slot = (uint32_t)id + 1;
-}
-
-/* Bytes of all tokens: what the alphabet spells in two bytes means one. */
-static bool text_size(const sl_vocab *v, size_t *bytes)
-{
-    *bytes = 0;
-    for (size_t i = 0; i < v->n_tokens; i++) {
-        if (!sl_add_ok(*bytes, v->tokens[i].len, bytes))
-            return false;
-        const bool verbatim = is_verbatim(v->tokens[i], v->kinds[i]);
-        for (size_t k = 0; !verbatim && k < v->tokens[i].len; k++)
-            *bytes -= ((unsigned char)v->tokens[i].data[k] & 0xc0) == 0x80;
+    char room[1024]; /* longer texts are compared one by one: no real vocabulary has such */
+    int32_t id = -1;
+    if (len == 0)
+        return -1;
+    if (x->how != SL_TEXT_ALPHABET) {
+        id = sl_lexicon_find_bytes(x, stored, len);
+    } else if (len <= sizeof room) {
+        const size_t n = sl_alphabet_bytes(stored, len, room);
+        if (n != SIZE_MAX)
+            id = sl_lexicon_find_bytes(x, room, n);
+    } else {
+        char *bytes = sl_mem_alloc(len);
+        const size_t n = bytes ? sl_alphabet_bytes(stored, len, bytes) : SIZE_MAX;
+        if (n != SIZE_MAX)
+            id = sl_lexicon_find_bytes(x, bytes, n);
+        sl_mem_free(bytes);
     }
-    return *bytes <= UINT32_MAX;
+    return id >= 0 ? id : find(x, stored, len, true);
+}
+
+/* Does no model make this token from text? A normal token with a character from outside the
+ * byte alphabet means its own UTF-8, as in the reference. */
+static bool is_verbatim(const sl_vocab *v, sl_token_kind kind)
+{
+    const bool sentencepiece = v->model == SL_MODEL_SCORES || (v->model == SL_MODEL_UNIGRAM && !v->double_scores);
+    switch (kind) {
+    case SL_TOKEN_CONTROL:
+    case SL_TOKEN_UNKNOWN:
+        return true;
+    case SL_TOKEN_USER:
+        return !sentencepiece;
+    case SL_TOKEN_BYTE:
+        return sentencepiece;
+    case SL_TOKEN_UNUSED: /* SCORES passes through it on the way to others */
+        return v->text != SL_TEXT_ALPHABET && v->model != SL_MODEL_SCORES;
+    default:
+        return false;
+    }
+}
+
+static void add(sl_lexicon *x, const sl_vocab *v, size_t id)
+{
+    const sl_bytes stored = v->tokens[id];
+    const uint32_t start = x->offset[id];
+    const sl_token_kind kind = v->kinds ? (sl_token_kind)v->kinds[id] : SL_TOKEN_NORMAL;
+    bool verbatim = is_verbatim(v, kind);
+    size_t len = stored.len;
+    if (!verbatim && x->how == SL_TEXT_ALPHABET) {
+        len = sl_alphabet_bytes(stored.data, stored.len, x->text + start);
+        verbatim = len == SIZE_MAX;
+    }
+    if (verbatim || x->how != SL_TEXT_ALPHABET) {
+        len = stored.len;
+        if (len > 0)
+            memcpy(x->text + start, stored.data, len);
+    }
+    x->kind[id] = (uint8_t)(kind | (verbatim ? SL_LEXICON_VERBATIM : 0) |
+                            (kind == SL_TOKEN_CONTROL || kind == SL_TOKEN_UNKNOWN ? SL_LEXICON_HIDDEN : 0));
+    x->offset[id + 1] = start + (uint32_t)len;
+    if (len == 0)
+        return; /* an id without a name */
+    if (!verbatim)
+        x->longest = SL_MAX(x->longest, len);
+    const uint64_t hash = sl_text_hash(x->text + start, len) ^ (verbatim ? 0x5555555500000000u : 0);
+    sl_lexicon_slot *slot = find_slot(x, x->text + start, len, verbatim, hash);
+    if (slot->id1 == 0)
+        *slot = (sl_lexicon_slot){ (uint32_t)(hash >> 32), (uint32_t)id + 1 };
 }
 
 sl_status sl_lexicon_init(sl_lexicon *x, const sl_vocab *v, sl_err *err)
 {
-    *x = (sl_lexicon){ 0 };
-    size_t bytes = 0;
-    if (v->n_tokens > INT32_MAX - 1 || !text_size(v, &bytes))
+    *x = (sl_lexicon){ .how = v->text };
+    size_t bytes = 0; /* no token grows when its alphabet is read */
+    for (size_t i = 0; i < v->n_tokens && bytes <= UINT32_MAX; i++)
+        if (!sl_add_ok(bytes, v->tokens[i].len, &bytes))
+            bytes = SIZE_MAX;
+    if (v->n_tokens > INT32_MAX - 1 || bytes > UINT32_MAX)
         return sl_fail(err, SL_EFORMAT, "vocabulary of %zu tokens is too large", v->n_tokens);
     size_t n_slots = 16;
-    while (n_slots < v->n_tokens + v->n_tokens / 2)
+    while (n_slots < v->n_tokens + v->n_tokens / 4)
         n_slots *= 2;
     x->text = sl_mem_alloc(bytes);
     x->offset = sl_mem_zalloc(v->n_tokens + 1, sizeof *x->offset);
@@ -168,7 +167,16 @@ sl_status sl_lexicon_init(sl_lexicon *x, const sl_vocab *v, sl_err *err)
     x->n = v->n_tokens;
     x->mask = n_slots - 1;
     for (size_t i = 0; i < v->n_tokens; i++)
-        add(x, i, v->tokens[i], v->kinds[i]);
+        add(x, v, i);
+    /* What the alphabet spells in two bytes means one: give back the rest. */
+    char *fitting = sl_mem_alloc(x->offset[x->n]);
+    if (fitting && x->offset[x->n] < bytes - bytes / 16) {
+        memcpy(fitting, x->text, x->offset[x->n]);
+        sl_mem_free(x->text);
+        x->text = fitting;
+    } else {
+        sl_mem_free(fitting); /* no memory for that is no failure */
+    }
     return SL_OK;
 }
 

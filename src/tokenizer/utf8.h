@@ -76,4 +76,19 @@ static inline uint32_t sl_utf8_decode(const char *s, unsigned *len)
     }
 }
 
+/* The bytes of a code point, which is no surrogate, into s; their number. */
+static inline unsigned sl_utf8_encode(uint32_t c, char s[4])
+{
+    if (c < 0x80) {
+        s[0] = (char)c;
+        return 1;
+    }
+    const unsigned n = c < 0x800 ? 2 : c < 0x10000 ? 3 : 4;
+    static const unsigned char lead[] = { 0, 0, 0xc0, 0xe0, 0xf0 };
+    for (unsigned i = n - 1; i > 0; i--, c >>= 6)
+        s[i] = (char)(0x80 | (c & 0x3f));
+    s[0] = (char)(lead[n] | c);
+    return n;
+}
+
 #endif

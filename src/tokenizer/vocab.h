@@ -118,7 +118,7 @@ typedef enum sl_decode_kind {
     SL_DECODE_BYTE_FALLBACK, /* "<0x41>" to its byte */
     SL_DECODE_FUSE,          /* steps after it see one text, not tokens */
     SL_DECODE_STRIP,         /* the character `pattern`: up to `start` of them in front, `stop` behind */
-    SL_DECODE_METASPACE,     /* `pattern` to a space; in front of the first token it goes, if `strip_first` */
+    SL_DECODE_METASPACE,     /* `pattern` to a space; in the first token all of them go, if `strip_first` */
 } sl_decode_kind;
 
 typedef struct sl_decode_step {

@@ -40,6 +40,8 @@ static sl_tokenizer *make(const char *pre)
     sl_bytes tokens[N_TOKENS] = { 0 };
     struct sl_vocab_merge merges[6] = { 0 };
     uint8_t kinds[N_TOKENS] = { 0 };
+    static const sl_added_token added[2] = { { .id = N_BYTES + 6, .special = true },
+                                             { .id = N_BYTES + 7, .special = true } };
     sl_tokenizer *t = NULL;
     sl_err err = { 0 };
     for (unsigned b = 0; b < N_BYTES; b++)
@@ -57,6 +59,8 @@ static sl_tokenizer *make(const char *pre)
                              .kinds = kinds,
                              .n_merges = 6,
                              .merges = merges,
+                             .n_added = 2,
+                             .added = (sl_added_token *)added,
                              .bos = N_BYTES + 6,
                              .eos = N_BYTES + 7,
                              .eot = -1,

@@ -9,8 +9,6 @@
 
 #include "base/mem.h"
 #include "base/num.h"
-#include "base/rng.h"
-#include "tokenizer/bpe.h"
 #include "tokenizer/tokenizer.h"
 #include "tokenizer/unicode_tab.h"
 #include "toy.h"
@@ -65,8 +63,6 @@ static void unknown_pre_tokenizers_are_refused_with_the_list(void **state)
         expect_refused(&y.v, SL_EUNSUPPORTED, "qwen2");
         expect_refused(&y.v, SL_EUNSUPPORTED, "default"); /* the end of the list */
     }
-    toy_fill(&y, NULL);
-    expect_refused(&y.v, SL_EUNSUPPORTED, "llama-bpe");
 }
 
 static void every_known_name_works(void **state)
@@ -259,61 +255,6 @@ static void bytes_without_a_token_are_left_out(void **state)
     sl_tokenizer_destroy(t);
 }
 
-/* The words' loop and the long pieces' heap against the definition itself. */
-static bool repeated_later(const sl_bpe *b, size_t r)
-{
-    for (size_t k = r + 1; k < b->n; k++)
-        if (b->merge[k].left == b->merge[r].left && b->merge[k].right == b->merge[r].right)
-            return true;
-    return false;
-}
-
-static bool join_the_best(const sl_bpe *b, int32_t *id, size_t n)
-{
-    for (size_t r = 0; r < b->n; r++)
-        for (size_t i = 0; i + 1 < n && !repeated_later(b, r); i++)
-            if (id[i] == b->merge[r].left && id[i + 1] == b->merge[r].right) {
-                id[i] = b->merge[r].joined;
-                memmove(id + i + 1, id + i + 2, (n - i - 2) * sizeof *id);
-                return true;
-            }
-    return false;
-}
-
-static void both_ways_to_merge_agree_with_the_definition(void **state)
-{
-    (void)state;
-    uint64_t draw = 0;
-    for (unsigned round = 0; round < 60; round++) {
-        sl_bpe b;
-        assert_int_equal(sl_bpe_init(&b, 40, NULL), SL_OK);
-        for (int32_t i = 0; i < 4; i++)
-            b.byte_id['a' + i] = i;
-        for (int32_t id = 4; id < 44; id++) { /* any two symbols known so far */
-            const int32_t left = (int32_t)(sl_rng_u64(7, draw++) % (uint64_t)id);
-            const int32_t right = (int32_t)(sl_rng_u64(7, draw++) % (uint64_t)id);
-            sl_bpe_add(&b, (sl_merge){ left, right, id });
-        }
-        for (size_t len = 1; len < 200; len += 1 + len / 8) {
-            char text[256];
-            int32_t want[256];
-            for (size_t i = 0; i < len; i++) {
-                want[i] = (int32_t)(sl_rng_u64(7, draw++) % 4);
-                text[i] = (char)('a' + want[i]);
-            }
-            size_t n = len;
-            while (join_the_best(&b, want, n))
-                n--;
-            sl_ids ids = { 0 };
-            assert_int_equal(sl_bpe_encode(&b, text, len, &ids, NULL), SL_OK);
-            assert_int_equal(ids.n, n);
-            assert_memory_equal(ids.data, want, n * sizeof *want);
-            sl_ids_fini(&ids);
-        }
-        sl_bpe_fini(&b);
-    }
-}
-
 /* --- size, time, memory ------------------------------------------------------------------ */
 
 static double seconds(void)
@@ -439,7 +380,6 @@ int main(void)
         cmocka_unit_test(ids_are_appended),
         cmocka_unit_test(bytes_that_are_not_utf8_stand_alone),
         cmocka_unit_test(bytes_without_a_token_are_left_out),
-        cmocka_unit_test(both_ways_to_merge_agree_with_the_definition),
         cmocka_unit_test(five_million_characters_without_a_break),
         cmocka_unit_test(making_survives_each_failed_allocation),
         cmocka_unit_test(encoding_survives_each_failed_allocation),

@@ -32,6 +32,6 @@ typedef struct toy {
 
 void toy_fill(toy *y, const char *pre);
 void toy_surround(toy *y, int32_t before, int32_t behind);
-    /* ids put around a text; -1: none */ /* y->v is ready, and may be changed */
+/* ids put around a text; -1: none */ /* y->v is ready, and may be changed */
 
 #endif

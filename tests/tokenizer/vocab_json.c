@@ -44,6 +44,8 @@ void vocab_json_load(vocab_json *j, const char *path, const char *pre)
         assert_in_range(json_integer_value(value), 0, n - 1);
         j->v.tokens[json_integer_value(value)] = (sl_bytes){ key, strlen(key) };
     }
+    j->v.n_added = json_array_size(added);
+    j->v.added = calloc(j->v.n_added, sizeof *j->v.added);
     size_t i;
     json_array_foreach(added, i, value)
     {
@@ -51,6 +53,7 @@ void vocab_json_load(vocab_json *j, const char *path, const char *pre)
         assert_in_range(id, 0, n - 1);
         j->v.tokens[id] = string_bytes(json_object_get(value, "content"));
         j->v.kinds[id] = json_is_true(json_object_get(value, "special")) ? SL_TOKEN_CONTROL : SL_TOKEN_USER;
+        j->v.added[i] = (sl_added_token){ .id = (int32_t)id, .special = j->v.kinds[id] == SL_TOKEN_CONTROL };
     }
     load_merges(j, json_object_get(model, "merges"));
 }
@@ -60,6 +63,7 @@ void vocab_json_free(vocab_json *j)
     free(j->v.tokens);
     free(j->v.kinds);
     free(j->v.merges);
+    free(j->v.added);
     json_decref(j->root);
     *j = (vocab_json){ 0 };
 }
