@@ -261,6 +261,14 @@ static sl_status slice_range(sl_jj_render *r, const sl_jj_range *range, int64_t 
     return sl_jj_range_new(r, low, high, new_step, out);
 }
 
+bool sl_jj_sliceable(sl_jj_value v, const sl_jj_value bound[3])
+{
+    for (size_t i = 0; i < 3; i++)
+        if (bound[i].kind != SL_JJ_NONE && !sl_jj_is_integral(bound[i]))
+            return false;
+    return v.kind == SL_JJ_STR || v.kind == SL_JJ_LIST || v.kind == SL_JJ_TUPLE || v.kind == SL_JJ_RANGE;
+}
+
 sl_status sl_jj_slice(sl_jj_render *r, sl_jj_value v, const sl_jj_value bound[3], sl_jj_value *out)
 {
     int64_t value[3] = { 0, 0, 1 }, first = 0;

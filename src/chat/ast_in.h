@@ -89,6 +89,8 @@ struct sl_jj_node {
     uint8_t op;                                     /* sl_jj_op */
     bool recursive;                                 /* FOR */
     bool wants_caller, wants_kwargs, wants_varargs; /* MACRO_DEF, CALL_BLOCK */
+    bool varies;                                    /* holds a name or a call */
+    bool folds;                                     /* holds a slice that does not vary: see fold in expr.c */
     uint32_t at;                                    /* byte offset in the source */
     uint32_t height;                                /* of the tree below */
     uint32_t up, slot;                              /* NAME, NSREF, MACRO_DEF: where the variable is; see scope_in.h */

@@ -56,6 +56,8 @@ struct sl_jj_bound { /* a method and its object */
 struct sl_jj_func {
     sl_jj_builtin builtin;
 };
+sl_jj_builtin_fn sl_jj_dict_fromkeys;
+sl_status sl_jj_namespace_check(sl_jj_render *r, sl_jj_value name); /* no _ in front, as in Transformers */
 const sl_jj_func *sl_jj_global_find(const char *name, size_t len);
 
 struct sl_jj_macro {
@@ -124,7 +126,9 @@ sl_status sl_jj_str_replace(sl_jj_render *r, sl_jj_value s, sl_jj_value from, sl
 sl_status sl_jj_str_pad(sl_jj_render *r, sl_jj_value s, int64_t width, sl_jj_value fill, int sides, sl_jj_value *out);
 sl_status sl_jj_str_lines(sl_jj_render *r, sl_jj_value s, bool keep_ends, sl_jj_seq **out);
 sl_status sl_jj_str_join(sl_jj_render *r, sl_jj_value sep, sl_jj_value items, bool convert, sl_jj_value *out);
-/* str.format */
+sl_jj_builtin_fn sl_jj_wordwrap; /* the filter, of filters_wrap.c */
+/* str.format; format_map has the fields' values in a mapping. */
+sl_status sl_jj_str_format_map(sl_jj_render *r, sl_jj_value self, const sl_jj_value *arg, sl_jj_value *out);
 sl_status sl_jj_str_format(sl_jj_render *r, sl_jj_value self, const sl_jj_call *call, sl_jj_value *out);
 
 /* number.c: int() and float() of Python on text. False: not a number. *overflow: an integer beyond 64 bits. */

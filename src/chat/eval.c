@@ -58,6 +58,7 @@ static sl_status assign_attr(sl_jj_render *r, sl_jj_env *env, const sl_jj_node *
     r->at = target->at;
     if (ns.kind != SL_JJ_NAMESPACE)
         return sl_jj_fail(r, SL_EFORMAT, "cannot assign an attribute of what is no namespace");
+    TRY(sl_jj_namespace_check(r, target->a->value));
     return sl_jj_dict_set(r, ns.u.dict, target->a->value, v);
 }
 
@@ -112,7 +113,7 @@ static sl_status exec_output(sl_jj_render *r, sl_jj_env *env, const sl_jj_node *
 {
     for (size_t i = 0; i < n->list.n; i++) {
         sl_jj_value v = { 0 };
-        TRY(sl_jj_eval(r, env, n->list.node[i], &v));
+        TRY(sl_jj_eval_printed(r, env, n->list.node[i], &v));
         r->at = n->list.node[i]->at;
         TRY(sl_jj_print(r, r->out, v));
     }
@@ -308,6 +309,13 @@ static sl_status macro_value(sl_jj_render *r, sl_jj_env *env, const sl_jj_node *
 }
 
 /* The call with one more keyword argument, `caller`. */
+/* The result of a block: Jinja does not make text of it. */
+static sl_status put_result(sl_jj_render *r, const char *what, sl_jj_value v)
+{
+    TRY(sl_jj_want_str(r, what, v));
+    return sl_jj_print(r, r->out, v);
+}
+
 static sl_status exec_call_block(sl_jj_render *r, sl_jj_env *env, const sl_jj_node *n)
 {
     sl_jj_value callee = { 0 }, caller = { 0 }, result = { 0 };
@@ -327,7 +335,7 @@ static sl_status exec_call_block(sl_jj_render *r, sl_jj_env *env, const sl_jj_no
     call.n_kw++;
     r->at = n->a->at;
     TRY(sl_jj_call_value(r, callee, &call, &result));
-    return sl_jj_print(r, r->out, result);
+    return put_result(r, "a call block", result);
 }
 
 /* {% generation %} marks what a model wrote, for training; it renders as its content. */
@@ -363,7 +371,7 @@ static sl_status exec_filter_block(sl_jj_render *r, sl_jj_env *env, const sl_jj_
     if (r->flow != SL_JJ_FLOW_ON)
         return SL_OK;
     TRY(sl_jj_filter_chain(r, inner, n->a, v, &v));
-    return sl_jj_print(r, r->out, v);
+    return put_result(r, "a filter block", v);
 }
 
 static sl_status exec_with(sl_jj_render *r, sl_jj_env *env, const sl_jj_node *n)

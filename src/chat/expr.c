@@ -1,6 +1,7 @@
 /* expr.c - the value of an expression. */
 #include <assert.h>
 
+#include "base/num.h"
 #include "chat/builtin_in.h"
 #include "chat/render_in.h"
 
@@ -44,6 +45,12 @@ static sl_status eval_dict(sl_jj_render *r, sl_jj_env *env, const sl_jj_node *n,
     return SL_OK;
 }
 
+/* While folding: something that is known at run time only. */
+static sl_status not_constant(sl_jj_render *r)
+{
+    return sl_jj_fail(r, SL_EFORMAT, "not a constant");
+}
+
 static sl_status eval_cond(sl_jj_render *r, sl_jj_env *env, const sl_jj_node *n, sl_jj_value *out)
 {
     sl_jj_value test = { 0 };
@@ -52,6 +59,8 @@ static sl_status eval_cond(sl_jj_render *r, sl_jj_env *env, const sl_jj_node *n,
         return sl_jj_eval(r, env, n->a, out);
     if (n->c)
         return sl_jj_eval(r, env, n->c, out);
+    if (r->folding)
+        return not_constant(r);
     *out = sl_jj_undefined_hint("an inline if evaluated to false and has no else");
     return SL_OK;
 }
@@ -125,6 +134,10 @@ static sl_status eval_slice(sl_jj_render *r, sl_jj_env *env, const sl_jj_node *n
         if (parts[i])
             TRY(sl_jj_eval(r, env, parts[i], &bound[i]));
     r->at = n->at;
+    if (r->folding && v.kind != SL_JJ_UNDEFINED && !sl_jj_sliceable(v, bound)) {
+        *out = sl_jj_undefined_hint("a constant that has no such slice");
+        return SL_OK;
+    }
     return sl_jj_slice(r, v, bound, out);
 }
 
@@ -138,9 +151,21 @@ static sl_status eval_call(sl_jj_render *r, sl_jj_env *env, const sl_jj_node *n,
     return sl_jj_call_value(r, callee, &call, out);
 }
 
+/* Filters that Jinja gives the variables of the template. */
+static bool wants_context(sl_jj_value filter)
+{
+    static const char *const names[] = { "map", "select", "reject", "selectattr", "rejectattr" };
+    for (size_t i = 0; i < SL_COUNT(names); i++)
+        if (sl_jj_str_is(filter, names[i]))
+            return true;
+    return false;
+}
+
 static sl_status apply_filter(sl_jj_render *r, sl_jj_env *env, const sl_jj_node *n, sl_jj_value v, sl_jj_value *out)
 {
     sl_jj_call call = { 0 };
+    if (r->folding && wants_context(n->value))
+        return not_constant(r);
     TRY(sl_jj_eval_args(r, env, n->args, &call));
     r->at = n->at;
     return sl_jj_call_filter(r, n->def, v, &call, out);
@@ -218,18 +243,68 @@ static sl_status eval_node(sl_jj_render *r, sl_jj_env *env, const sl_jj_node *n,
     }
 }
 
-sl_status sl_jj_eval(sl_jj_render *r, sl_jj_env *env, const sl_jj_node *n, sl_jj_value *out)
+static sl_status eval_plain(sl_jj_render *r, sl_jj_env *env, const sl_jj_node *n, sl_jj_value *out)
 {
-    TRY(sl_jj_step(r, 1));
-    if (n->type == SL_JJ_CONST) {
-        *out = n->value;
-        return SL_OK;
-    }
-    if (n->type == SL_JJ_NAME)
-        return eval_name(env, n, out);
     r->at = n->at;
     TRY(sl_jj_enter(r));
     TRY(eval_node(r, env, n, out));
     sl_jj_leave(r);
     return SL_OK;
+}
+
+/* Is there source text for the value? Only then Jinja's compiler puts it in place of an expression. */
+static bool has_source(sl_jj_value v)
+{
+    if (v.kind == SL_JJ_DICT)
+        for (size_t i = 0; i < v.u.dict->n; i++)
+            if (!has_source(v.u.dict->pairs[i].key) || !has_source(v.u.dict->pairs[i].value))
+                return false;
+    if (v.kind == SL_JJ_LIST || v.kind == SL_JJ_TUPLE)
+        for (size_t i = 0; i < v.u.seq->n; i++)
+            if (!has_source(v.u.seq->items[i]))
+                return false;
+    return v.kind == SL_JJ_NONE || sl_jj_is_number(v) || v.kind == SL_JJ_STR || v.kind == SL_JJ_DICT ||
+           v.kind == SL_JJ_LIST || v.kind == SL_JJ_RANGE || (v.kind == SL_JJ_TUPLE && !v.flag);
+}
+
+/* Jinja's compiler computes constants, and there a slice of what has none is undefined, where it
+ * fails in a template that runs. Only expressions with such a slice are told apart. *done: *out is
+ * that constant; else the expression has to run. */
+static sl_status fold(sl_jj_render *r, sl_jj_env *env, const sl_jj_node *n, bool printed, bool *done, sl_jj_value *out)
+{
+    const unsigned depth = r->depth;
+    sl_err *err = r->err, ignored = { 0 };
+    r->folding = true;
+    r->err = &ignored;
+    sl_status rc = eval_plain(r, env, n, out);
+    r->folding = false;
+    r->err = err;
+    r->depth = depth;
+    *done = rc == SL_OK && (printed || has_source(*out));
+    return rc == SL_ENOMEM ? sl_fail(err, rc, "%s", ignored.msg) : SL_OK;
+}
+
+sl_status sl_jj_eval(sl_jj_render *r, sl_jj_env *env, const sl_jj_node *n, sl_jj_value *out)
+{
+    bool done = false;
+    TRY(sl_jj_step(r, 1));
+    if (n->type == SL_JJ_CONST) {
+        *out = n->value;
+        return SL_OK;
+    }
+    if (r->folding && (n->type == SL_JJ_NAME || n->type == SL_JJ_CALL))
+        return not_constant(r);
+    if (n->type == SL_JJ_NAME)
+        return eval_name(env, n, out);
+    if (n->folds && !r->folding)
+        TRY(fold(r, env, n, false, &done, out));
+    return done ? SL_OK : eval_plain(r, env, n, out);
+}
+
+sl_status sl_jj_eval_printed(sl_jj_render *r, sl_jj_env *env, const sl_jj_node *n, sl_jj_value *out)
+{
+    bool done = false;
+    if (n->folds)
+        TRY(fold(r, env, n, true, &done, out));
+    return done ? SL_OK : sl_jj_eval(r, env, n, out);
 }

@@ -161,7 +161,6 @@ static sl_status truncate(sl_jj_render *r, sl_jj_value v, args arg, sl_jj_value 
     if (arg[3].kind != SL_JJ_NONE)
         TRY(sl_jj_arg_int(r, arg[3], 5, &leeway));
     TRY(sl_jj_want_str(r, "truncate", end));
-    TRY(sl_jj_want_str(r, "truncate", v));
     TRY(sl_jj_length(r, end, &n_end));
     TRY(sl_jj_length(r, v, &n));
     if (length < (int64_t)n_end || leeway < 0)
@@ -169,6 +168,7 @@ static sl_status truncate(sl_jj_render *r, sl_jj_value v, args arg, sl_jj_value 
     *out = v;
     if ((int64_t)n <= length || (int64_t)n - length <= leeway)
         return SL_OK;
+    TRY(sl_jj_want_str(r, "truncate", v)); /* anything else that has a length may be short */
     sl_jj_value cut = sl_jj_str(v.u.s, sl_jj_utf8_offset(v.u.s, v.len, (size_t)length - n_end));
     const char *space = sl_jj_truth(arg[1]) ? NULL : memrchr(cut.u.s, ' ', cut.len);
     if (space)
@@ -314,7 +314,7 @@ static const sl_jj_builtin table[] = {
     { "pprint", NULL, { NULL, 0 }, NULL },
     { "striptags", NULL, { NULL, 0 }, NULL },
     { "urlize", NULL, { NULL, 0 }, NULL },
-    { "wordwrap", NULL, { NULL, 0 }, NULL },
+    { "wordwrap", sl_jj_wordwrap, { "width,break_long_words,wrapstring,break_on_hyphens", 0 }, NULL },
     { "xmlattr", NULL, { NULL, 0 }, NULL },
 };
 

@@ -2,6 +2,7 @@
  * Source: the Python Library Reference, "printf-style String Formatting" and "Format String Syntax". */
 #include <math.h>
 #include <stdio.h>
+#include <stdlib.h>
 
 #include "base/num.h"
 #include "chat/builtin_in.h"
@@ -89,6 +90,14 @@ static sl_status put_int(sl_jj_render *r, sl_jj_buf *b, const spec *s, int64_t v
     if (s->comma)
         len = add_commas(digits, sizeof digits);
     return put_padded(r, b, s, prefix, digits, len);
+}
+
+/* A float of 2^63 or more has no fraction: its digits are exact. */
+static sl_status put_whole(sl_jj_render *r, sl_jj_buf *b, const spec *s, double f)
+{
+    char digits[400 + MAX_PRECISION] = "";
+    const int n = snprintf(digits, sizeof digits, "%0*.0f", s->has_precision ? (int)s->precision : 0, fabs(f));
+    return put_padded(r, b, s, sign_of(s, f < 0), digits, (size_t)n);
 }
 
 static sl_status put_float(sl_jj_render *r, sl_jj_buf *b, const spec *s, double f)
@@ -183,6 +192,8 @@ static sl_status parse_percent(sl_jj_render *r, sl_jj_value fmt, size_t *i, perc
         if (depth > 0)
             return bad_format(r, "incomplete format key");
         const sl_jj_value *found = NULL;
+        if (a->all.kind == SL_JJ_UNDEFINED)
+            return sl_jj_fail_undefined(r, a->all);
         if (a->all.kind != SL_JJ_DICT)
             return bad_format(r, "a name, but the argument is no dict,");
         TRY(sl_jj_dict_get(r, a->all.u.dict, sl_jj_str(p + start, end - 1 - start), &found));
@@ -236,9 +247,10 @@ static sl_status percent_number(sl_jj_render *r, sl_jj_buf *b, spec *s, sl_jj_va
         return put_float(r, b, s, v.kind == SL_JJ_FLOAT ? v.u.f : (double)sl_jj_integral(v));
     }
     if (v.kind == SL_JJ_FLOAT && one_of("diu", s->type)) {
+        if (!isfinite(v.u.f))
+            return bad_format(r, "an infinite number as an integer");
         if (!(v.u.f > -0x1p63 && v.u.f < 0x1p63))
-            return sl_jj_fail(r, isfinite(v.u.f) ? SL_EUNSUPPORTED : SL_EFORMAT,
-                              "a float beyond 64 bits as an integer");
+            return put_whole(r, b, s, v.u.f);
         v = sl_jj_int((int64_t)v.u.f);
     }
     if (!sl_jj_is_integral(v))
@@ -257,6 +269,23 @@ static sl_status percent_char(sl_jj_render *r, sl_jj_buf *b, const spec *s, sl_j
     return put_padded(r, b, s, "", text, sl_jj_utf8_put(text, (uint32_t)c));
 }
 
+/* What is not ASCII, as escapes. */
+static sl_status to_ascii(sl_jj_render *r, sl_jj_value v, sl_jj_value *out)
+{
+    sl_jj_buf b = { 0 };
+    for (size_t i = 0, w = 0; i < v.len; i += w) {
+        char text[16] = "";
+        const uint32_t c = sl_jj_utf8_get(v.u.s + i, &w);
+        if (c < 0x80)
+            snprintf(text, sizeof text, "%c", (int)c);
+        else
+            snprintf(text, sizeof text, c < 0x100 ? "\\x%02x" : c < 0x10000 ? "\\u%04x" : "\\U%08x", c);
+        TRY(sl_jj_buf_puts(r, &b, text));
+    }
+    *out = sl_jj_buf_value(&b);
+    return SL_OK;
+}
+
 static sl_status percent_field(sl_jj_render *r, sl_jj_buf *b, spec *s, sl_jj_value v, bool escape)
 {
     sl_jj_buf text = { 0 };
@@ -267,16 +296,17 @@ static sl_status percent_field(sl_jj_render *r, sl_jj_buf *b, spec *s, sl_jj_val
     case 's':
         TRY(escape ? sl_jj_escape(r, v, &shown) : sl_jj_to_str(r, v, &shown));
         return put_text(r, b, s, shown);
+    case 'a':
     case 'r':
         TRY(sl_jj_repr(r, &text, v));
         shown = sl_jj_buf_value(&text);
+        if (s->type == 'a')
+            TRY(to_ascii(r, shown, &shown));
         if (escape)
             TRY(sl_jj_escape(r, shown, &shown));
         return put_text(r, b, s, shown);
     case 'c':
         return percent_char(r, b, s, v);
-    case 'a':
-        return sl_jj_fail(r, SL_EUNSUPPORTED, "%%a in a format string");
     default:
         if (!one_of("diuxXoeEfFgG", s->type))
             return bad_format(r, "an unknown format character");
@@ -288,8 +318,6 @@ sl_status sl_jj_percent(sl_jj_render *r, sl_jj_value fmt, sl_jj_value args, sl_j
 {
     sl_jj_buf b = { 0 };
     percent_args a = { .all = args };
-    if (args.kind == SL_JJ_UNDEFINED) /* its own reversed operator comes first */
-        return sl_jj_fail_undefined(r, args);
     for (size_t i = 0; i < fmt.len;) {
         const char *mark = memchr(fmt.u.s + i, '%', fmt.len - i);
         const size_t end = mark ? (size_t)(mark - fmt.u.s) : fmt.len;
@@ -303,9 +331,10 @@ sl_status sl_jj_percent(sl_jj_render *r, sl_jj_value fmt, sl_jj_value args, sl_j
         TRY(parse_percent(r, fmt, &i, &a, &s, &arg));
         TRY(percent_field(r, &b, &s, arg, fmt.flag));
     }
-    const bool many = args.kind == SL_JJ_TUPLE ? a.used < args.u.seq->n
-                                               : a.used == 0 && !a.by_name && args.kind != SL_JJ_DICT &&
-                                                     args.kind != SL_JJ_LIST && args.kind != SL_JJ_RANGE;
+    const bool many = args.kind == SL_JJ_TUPLE
+                          ? a.used < args.u.seq->n
+                          : a.used == 0 && !a.by_name && args.kind != SL_JJ_DICT && args.kind != SL_JJ_LIST &&
+                                args.kind != SL_JJ_RANGE && args.kind != SL_JJ_UNDEFINED;
     if (many)
         return bad_format(r, "not all arguments converted");
     *out = sl_jj_buf_value(&b);
@@ -378,6 +407,36 @@ static void set_align(spec *s, char align, bool number)
         s->fill = ' ';
 }
 
+/* A float with a precision and no type: as g, but with a digit behind the point at least, and so
+ * one digit fewer in front of it.
+ * Source: CPython's format_float_short, Py_DTSF_ADD_DOT_0. */
+static sl_status put_short(sl_jj_render *r, sl_jj_buf *b, const spec *s, double f)
+{
+    char text[2 * MAX_PRECISION + 32] = "";
+    const int digits = s->precision > 0 ? (int)s->precision : 1;
+    int exponent = 0;
+    if (isfinite(f)) {
+        snprintf(text, sizeof text, "%.*e", digits - 1, fabs(f));
+        exponent = atoi(strchr(text, 'e') + 1);
+        if (exponent < -4 || exponent >= digits - 1) {
+            char *e = strchr(text, 'e'), *end = e;
+            while (strchr(text, '.') < e && strchr(text, '.') && end[-1] == '0')
+                end--;
+            end -= end[-1] == '.';
+            memmove(end, e, strlen(e) + 1);
+        } else {
+            const int n = snprintf(text, sizeof text, "%.*f", digits - 1 - exponent, fabs(f));
+            char *end = text + n;
+            while (end[-1] == '0' && end[-2] != '.')
+                *--end = '\0';
+        }
+    } else {
+        snprintf(text, sizeof text, "%s", isnan(f) ? "nan" : "inf");
+    }
+    const size_t len = s->comma ? add_commas(text, sizeof text) : strlen(text);
+    return put_padded(r, b, s, sign_of(s, signbit(f) && !isnan(f)), text, len);
+}
+
 static sl_status format_number(sl_jj_render *r, sl_jj_buf *b, spec *s, sl_jj_value v)
 {
     if (s->precision > MAX_PRECISION)
@@ -387,8 +446,6 @@ static sl_status format_number(sl_jj_render *r, sl_jj_buf *b, spec *s, sl_jj_val
             return bad_format(r, "a precision for an integer");
         if (s->comma && s->type && s->type != 'd')
             return bad_format(r, "a comma for this type");
-        if (s->type == 'n')
-            return sl_jj_fail(r, SL_EUNSUPPORTED, "the type n in a format string");
         return put_int(r, b, s, sl_jj_integral(v));
     }
     if (v.kind != SL_JJ_FLOAT && s->type == 'c')
@@ -402,7 +459,11 @@ static sl_status format_number(sl_jj_render *r, sl_jj_buf *b, spec *s, sl_jj_val
         return put_padded(r, b, s, sign_of(s, signbit(f) && !isnan(f)), text, len);
     }
     if (s->type == '\0')
-        return sl_jj_fail(r, SL_EUNSUPPORTED, "a precision without a type in a format string");
+        return put_short(r, b, s, f);
+    if (s->type == 'n' && s->comma)
+        return bad_format(r, "a comma for this type");
+    if (s->type == 'n') /* the locale's, which is C */
+        s->type = 'g';
     if (!one_of("eEfFgG%", s->type))
         return bad_format(r, "an unknown format code");
     return put_float(r, b, s, f);
@@ -489,7 +550,10 @@ static sl_status field_value(sl_jj_render *r, field_args *a, sl_jj_value name, s
     return SL_OK;
 }
 
-static sl_status format_field(sl_jj_render *r, sl_jj_buf *b, field_args *a, sl_jj_value field)
+/* `depth`: 1 inside of a specifier */
+static sl_status format_text(sl_jj_render *r, sl_jj_buf *b, field_args *a, sl_jj_value self, int depth);
+
+static sl_status format_field(sl_jj_render *r, sl_jj_buf *b, field_args *a, sl_jj_value field, int depth)
 {
     const char *colon = memchr(field.u.s, ':', field.len);
     const char *bang = memchr(field.u.s, '!', field.len);
@@ -498,8 +562,6 @@ static sl_status format_field(sl_jj_render *r, sl_jj_buf *b, field_args *a, sl_j
     const char *end = field.u.s + field.len, *name_end = bang ? bang : colon ? colon : end;
     sl_jj_value v = { 0 };
     sl_jj_value text = sl_jj_str(colon ? colon + 1 : end, colon ? (size_t)(end - colon - 1) : 0);
-    if (memchr(text.u.s, '{', text.len))
-        return sl_jj_fail(r, SL_EUNSUPPORTED, "a field inside a field of a format string");
     TRY(field_value(r, a, sl_jj_str(field.u.s, (size_t)(name_end - field.u.s)), &v));
     if (bang) {
         const char conversion = bang + 1 < end ? bang[1] : '\0';
@@ -509,7 +571,37 @@ static sl_status format_field(sl_jj_render *r, sl_jj_buf *b, field_args *a, sl_j
         TRY(conversion == 'r' ? sl_jj_repr(r, &repr, v) : sl_jj_print(r, &repr, v));
         v = sl_jj_buf_value(&repr);
     }
-    return format_value(r, b, v, text);
+    sl_jj_buf spec_text = { 0 };
+    TRY(format_text(r, &spec_text, a, text, depth + 1)); /* fields may stand in a specifier, once */
+    return format_value(r, b, v, sl_jj_buf_value(&spec_text));
+}
+
+static sl_status format_text(sl_jj_render *r, sl_jj_buf *b, field_args *a, sl_jj_value self, int depth)
+{
+    if (depth > 1 && memchr(self.u.s, '{', self.len))
+        return bad_format(r, "a field in a field in a field");
+    for (size_t i = 0; i < self.len;) {
+        const char c = self.u.s[i];
+        if ((c == '{' || c == '}') && i + 1 < self.len && self.u.s[i + 1] == c) {
+            TRY(sl_jj_buf_add(r, b, &c, 1));
+            i += 2;
+        } else if (c == '{') {
+            size_t end = i + 1;
+            int open = 1;
+            for (; end < self.len && open > 0; end++)
+                open += self.u.s[end] == '{' ? 1 : self.u.s[end] == '}' ? -1 : 0;
+            if (open > 0)
+                return bad_format(r, "a { without its }");
+            TRY(format_field(r, b, a, sl_jj_str(self.u.s + i + 1, end - i - 2), depth));
+            i = end;
+        } else if (c == '}') {
+            return bad_format(r, "a single }");
+        } else {
+            TRY(sl_jj_buf_add(r, b, &c, 1));
+            i++;
+        }
+    }
+    return SL_OK;
 }
 
 sl_status sl_jj_str_format(sl_jj_render *r, sl_jj_value self, const sl_jj_call *call, sl_jj_value *out)
@@ -518,27 +610,21 @@ sl_status sl_jj_str_format(sl_jj_render *r, sl_jj_value self, const sl_jj_call *
     field_args a = { .call = call };
     if (self.flag)
         return sl_jj_fail(r, SL_EUNSUPPORTED, "format of Markup");
-    for (size_t i = 0; i < self.len;) {
-        const char c = self.u.s[i];
-        if ((c == '{' || c == '}') && i + 1 < self.len && self.u.s[i + 1] == c) {
-            TRY(sl_jj_buf_add(r, &b, &c, 1));
-            i += 2;
-        } else if (c == '{') {
-            size_t end = i + 1;
-            int depth = 1;
-            for (; end < self.len && depth > 0; end++)
-                depth += self.u.s[end] == '{' ? 1 : self.u.s[end] == '}' ? -1 : 0;
-            if (depth > 0)
-                return bad_format(r, "a { without its }");
-            TRY(format_field(r, &b, &a, sl_jj_str(self.u.s + i + 1, end - i - 2)));
-            i = end;
-        } else if (c == '}') {
-            return bad_format(r, "a single }");
-        } else {
-            TRY(sl_jj_buf_add(r, &b, &c, 1));
-            i++;
-        }
-    }
+    TRY(format_text(r, &b, &a, self, 0));
     *out = sl_jj_buf_value(&b);
     return SL_OK;
+}
+
+sl_status sl_jj_str_format_map(sl_jj_render *r, sl_jj_value self, const sl_jj_value *arg, sl_jj_value *out)
+{
+    sl_jj_pair *named = NULL;
+    size_t n = 0;
+    const sl_jj_dict *d = arg[0].kind == SL_JJ_DICT ? arg[0].u.dict : NULL;
+    if (!d && memchr(self.u.s, '{', self.len))
+        return sl_jj_fail(r, SL_EUNSUPPORTED, "format_map with a '%s'", sl_jj_type_name(arg[0]));
+    TRY(sl_jj_alloc(r, d ? d->n : 0, sizeof *named, &named));
+    for (size_t i = 0; d && i < d->n; i++)
+        if (d->pairs[i].key.kind == SL_JJ_STR)
+            named[n++] = d->pairs[i];
+    return sl_jj_str_format(r, self, &(sl_jj_call){ .kw = named, .n_kw = n }, out);
 }

@@ -58,11 +58,34 @@ static sl_status dict(sl_jj_render *r, sl_jj_value self, const sl_jj_call *call,
     return SL_OK;
 }
 
+sl_status sl_jj_dict_fromkeys(sl_jj_render *r, sl_jj_value self, const sl_jj_value *arg, sl_jj_value *out)
+{
+    (void)self;
+    sl_jj_seq *keys = NULL;
+    sl_jj_dict *d = NULL;
+    TRY(sl_jj_collect(r, arg[0], &keys));
+    TRY(sl_jj_dict_new(r, keys->n, &d));
+    for (size_t i = 0; i < keys->n; i++)
+        TRY(sl_jj_dict_set(r, d, keys->items[i], arg[1].kind == SL_JJ_MISSING ? sl_jj_none() : arg[1]));
+    *out = sl_jj_dict_value(d);
+    return SL_OK;
+}
+
+sl_status sl_jj_namespace_check(sl_jj_render *r, sl_jj_value name)
+{
+    if (name.kind != SL_JJ_STR || name.len == 0 || name.u.s[0] != '_')
+        return SL_OK;
+    return sl_jj_fail(r, SL_EFORMAT, "a namespace cannot have the attribute '%.*s': it begins with _", (int)name.len,
+                      name.u.s);
+}
+
 static sl_status namespace(sl_jj_render *r, sl_jj_value self, const sl_jj_call *call, sl_jj_value *out)
 {
     (void)self;
     sl_jj_dict *d = NULL;
     TRY(fill_dict(r, "namespace()", call, &d));
+    for (size_t i = 0; i < d->n; i++)
+        TRY(sl_jj_namespace_check(r, d->pairs[i].key));
     *out = (sl_jj_value){ .kind = SL_JJ_NAMESPACE, .u.dict = d };
     return SL_OK;
 }

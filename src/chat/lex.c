@@ -109,6 +109,8 @@ static sl_status lex_comment(lexer *x, size_t begin)
     for (size_t p = x->pos; p < x->t->len; p++)
         if ((x->t->source[p] == '#' || x->t->source[p] == '-' || x->t->source[p] == '+') && take_block_end(x, p, "#}"))
             return SL_OK;
+    if (x->pos == x->t->len) /* Jinja looks for the end of a comment only where something follows */
+        return SL_OK;
     return sl_jj_fail_at(x->t, begin, x->err, SL_EFORMAT, "missing end of comment tag");
 }
 
@@ -146,6 +148,8 @@ static sl_status lex_raw(lexer *x, size_t begin)
         x->line_start = after;
         return rc;
     }
+    if (from == x->t->len) /* as for a comment */
+        return SL_OK;
     return sl_jj_fail_at(x->t, begin, x->err, SL_EFORMAT, "missing end of raw directive");
 }
 

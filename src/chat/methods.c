@@ -92,6 +92,31 @@ static sl_status range_count(sl_jj_render *r, sl_jj_value self, args arg, sl_jj_
     return SL_OK;
 }
 
+static sl_status range_index(sl_jj_render *r, sl_jj_value self, args arg, sl_jj_value *out)
+{
+    for (size_t i = 0; i < self.u.range->n; i++) {
+        bool same = false;
+        TRY(sl_jj_equal(r, sl_jj_range_item(self.u.range, i), arg[0], &same));
+        TRY(sl_jj_step(r, 1));
+        if (same) {
+            *out = sl_jj_int((int64_t)i);
+            return SL_OK;
+        }
+    }
+    return sl_jj_fail(r, SL_EFORMAT, "the value is not in the range");
+}
+
+static sl_status view_isdisjoint(sl_jj_render *r, sl_jj_value self, args arg, sl_jj_value *out)
+{
+    sl_jj_seq *items = NULL;
+    bool in = false;
+    TRY(sl_jj_collect(r, arg[0], &items));
+    for (size_t i = 0; !in && i < items->n; i++)
+        TRY(sl_jj_contains(r, self, items->items[i], &in));
+    *out = sl_jj_bool(!in);
+    return SL_OK;
+}
+
 static sl_status is_integer(sl_jj_render *r, sl_jj_value self, args arg, sl_jj_value *out)
 {
     (void)r;
@@ -110,6 +135,35 @@ static sl_status bit_length(sl_jj_render *r, sl_jj_value self, args arg, sl_jj_v
     for (; u > 0; u >>= 1)
         n++;
     *out = sl_jj_int(n);
+    return SL_OK;
+}
+
+static sl_status bit_count(sl_jj_render *r, sl_jj_value self, args arg, sl_jj_value *out)
+{
+    (void)r;
+    (void)arg;
+    const int64_t v = sl_jj_integral(self);
+    *out = sl_jj_int(__builtin_popcountll(v < 0 ? 0 - (unsigned long long)v : (unsigned long long)v));
+    return SL_OK;
+}
+
+/* A truth value is a number here. */
+static sl_status int_self(sl_jj_render *r, sl_jj_value self, args arg, sl_jj_value *out)
+{
+    (void)r;
+    (void)arg;
+    *out = sl_jj_int(sl_jj_integral(self));
+    return SL_OK;
+}
+
+static sl_status int_ratio(sl_jj_render *r, sl_jj_value self, args arg, sl_jj_value *out)
+{
+    (void)arg;
+    sl_jj_seq *s = NULL;
+    TRY(sl_jj_seq_new(r, 2, &s));
+    TRY(sl_jj_seq_push(r, s, sl_jj_int(sl_jj_integral(self))));
+    TRY(sl_jj_seq_push(r, s, sl_jj_int(1)));
+    *out = sl_jj_seq_value(SL_JJ_TUPLE, s);
     return SL_OK;
 }
 
@@ -159,7 +213,10 @@ static sl_status cycler_reset(sl_jj_render *r, sl_jj_value self, args arg, sl_jj
 static const sl_jj_builtin of_dict[] = {
     { "keys", dict_keys, { "", 0 }, NULL },   { "values", dict_values, { "", 0 }, NULL },
     { "items", dict_items, { "", 0 }, NULL }, { "get", dict_get, { "key,default,/", 1 }, NULL },
-    { "copy", copy_self, { "", 0 }, NULL },   { "fromkeys", NULL, { NULL, 0 }, NULL },
+    { "copy", copy_self, { "", 0 }, NULL },   { "fromkeys", sl_jj_dict_fromkeys, { "iterable,value,/", 1 }, NULL },
+};
+static const sl_jj_builtin of_dict_type[] = {
+    { "fromkeys", sl_jj_dict_fromkeys, { "iterable,value,/", 1 }, NULL },
 };
 static const sl_jj_builtin of_list[] = {
     { "count", seq_count, { "value,/", 1 }, NULL },
@@ -168,11 +225,11 @@ static const sl_jj_builtin of_list[] = {
 };
 static const sl_jj_builtin of_range[] = {
     { "count", range_count, { "value,/", 1 }, NULL },
-    { "index", NULL, { NULL, 0 }, NULL },
+    { "index", range_index, { "value,/", 1 }, NULL },
 };
 static const sl_jj_builtin of_view[] = {
     { "mapping", NULL, { NULL, 0 }, NULL },
-    { "isdisjoint", NULL, { NULL, 0 }, NULL },
+    { "isdisjoint", view_isdisjoint, { "other,/", 1 }, NULL },
 };
 static const sl_jj_builtin of_float[] = {
     { "is_integer", is_integer, { "", 0 }, NULL },   { "conjugate", copy_self, { "", 0 }, NULL },
@@ -180,8 +237,8 @@ static const sl_jj_builtin of_float[] = {
     { "fromhex", NULL, { NULL, 0 }, NULL },
 };
 static const sl_jj_builtin of_int[] = {
-    { "bit_length", bit_length, { "", 0 }, NULL }, { "conjugate", NULL, { NULL, 0 }, NULL },
-    { "bit_count", NULL, { NULL, 0 }, NULL },      { "as_integer_ratio", NULL, { NULL, 0 }, NULL },
+    { "bit_length", bit_length, { "", 0 }, NULL }, { "conjugate", int_self, { "", 0 }, NULL },
+    { "bit_count", bit_count, { "", 0 }, NULL },   { "as_integer_ratio", int_ratio, { "", 0 }, NULL },
     { "to_bytes", NULL, { NULL, 0 }, NULL },       { "from_bytes", NULL, { NULL, 0 }, NULL },
 };
 static const sl_jj_builtin of_loop[] = {
@@ -217,6 +274,8 @@ const sl_jj_builtin *sl_jj_method_find(sl_jj_value self, const char *name, size_
         return sl_jj_table_find(of_loop, SL_COUNT(of_loop), name, len);
     case SL_JJ_CYCLER:
         return sl_jj_table_find(of_cycler, SL_COUNT(of_cycler), name, len);
+    case SL_JJ_FUNC: /* Transformers gives templates a `dict` with this one method */
+        return strcmp(self.u.func->builtin.name, "dict") == 0 ? sl_jj_table_find(of_dict_type, 1, name, len) : NULL;
     default:
         return NULL;
     }

@@ -284,12 +284,44 @@ static sl_status filter_round(sl_jj_render *r, sl_jj_value v, const sl_jj_value 
     return sl_jj_binary(r, SL_JJ_DIV, scaled, unit, out);
 }
 
+static sl_status filesizeformat(sl_jj_render *r, sl_jj_value v, const sl_jj_value *arg, sl_jj_value *out)
+{
+    static const char prefixes[] = "kMGTPEZY";
+    char text[400] = "";
+    sl_jj_value size = { 0 };
+    const sl_jj_value exact[SL_JJ_MAX_PARAMS] = { { .kind = SL_JJ_NONE } }; /* float(v), which may fail */
+    const bool binary = arg[0].kind != SL_JJ_MISSING && sl_jj_truth(arg[0]);
+    const double base = binary ? 1024 : 1000;
+    TRY(filter_float(r, v, exact, &size));
+    if (size.kind != SL_JJ_FLOAT)
+        return sl_jj_fail(r, SL_EFORMAT, "could not convert to a float");
+    double unit = base;
+    size_t i = 0;
+    if (size.u.f == 1) {
+        snprintf(text, sizeof text, "1 Byte");
+    } else if (size.u.f < base) {
+        if (isinf(size.u.f))
+            return sl_jj_fail(r, SL_EFORMAT, "cannot convert float infinity to integer");
+        snprintf(text, sizeof text, "%.0f Bytes", trunc(size.u.f) + 0.0); /* not -0 */
+    } else {
+        for (unit *= base; i < sizeof prefixes - 2 && !(size.u.f < unit); i++)
+            unit *= base;
+        const double shown = base * size.u.f / unit;
+        if (isfinite(shown))
+            snprintf(text, sizeof text, "%.1f %c%sB", shown, prefixes[i] - (binary && i == 0 ? 'k' - 'K' : 0),
+                     binary ? "i" : "");
+        else
+            snprintf(text, sizeof text, "%s %c%sB", isnan(shown) ? "nan" : "inf", prefixes[i], binary ? "i" : "");
+    }
+    return sl_jj_str_copy(r, text, strlen(text), out);
+}
+
 static const sl_jj_builtin table[] = {
     { "int", filter_int, { "default,base", 0 }, NULL },
     { "float", filter_float, { "default", 0 }, NULL },
     { "abs", filter_abs, { "", 0 }, NULL },
     { "round", filter_round, { "precision,method", 0 }, NULL },
-    { "filesizeformat", NULL, { NULL, 0 }, NULL },
+    { "filesizeformat", filesizeformat, { "binary", 0 }, NULL },
 };
 
 const sl_jj_builtin *sl_jj_number_filter_find(const char *name, size_t len)

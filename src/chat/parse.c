@@ -112,31 +112,42 @@ sl_status sl_jj_node_new(sl_jj_parser *p, sl_jj_type type, size_t at, sl_jj_node
     (*out)->type = (uint8_t)type;
     (*out)->at = (uint32_t)at;
     (*out)->height = 1;
+    (*out)->varies = type == SL_JJ_NAME || type == SL_JJ_CALL || type >= SL_JJ_OUTPUT;
     return SL_OK;
 }
 
-static uint32_t body_height(const sl_jj_body *b, uint32_t h)
+/* What a node inherits from one below it. */
+static void absorb(sl_jj_node *n, const sl_jj_node *kid)
+{
+    if (!kid)
+        return;
+    n->height = SL_MAX(n->height, kid->height + 1);
+    n->varies |= kid->varies;
+    n->folds |= kid->folds;
+}
+
+static void absorb_all(sl_jj_node *n, const sl_jj_body *b)
 {
     for (size_t i = 0; i < b->n; i++)
-        if (b->node[i])
-            h = SL_MAX(h, b->node[i]->height);
-    return h;
+        absorb(n, b->node[i]);
 }
 
 sl_status sl_jj_node_done(sl_jj_parser *p, sl_jj_node *n)
 {
     const sl_jj_node *kids[] = { n->a, n->b, n->c, n->d };
-    uint32_t h = 0;
     for (size_t i = 0; i < SL_COUNT(kids); i++)
-        if (kids[i])
-            h = SL_MAX(h, kids[i]->height);
-    h = body_height(&n->list, body_height(&n->list2, body_height(&n->body, body_height(&n->body2, h))));
+        absorb(n, kids[i]);
+    absorb_all(n, &n->list);
+    absorb_all(n, &n->list2);
+    absorb_all(n, &n->body);
+    absorb_all(n, &n->body2);
     if (n->args) {
-        h = body_height(&n->args->pos, body_height(&n->args->kw, h));
-        h = n->args->dyn_pos ? SL_MAX(h, n->args->dyn_pos->height) : h;
-        h = n->args->dyn_kw ? SL_MAX(h, n->args->dyn_kw->height) : h;
+        absorb_all(n, &n->args->pos);
+        absorb_all(n, &n->args->kw);
+        absorb(n, n->args->dyn_pos);
+        absorb(n, n->args->dyn_kw);
     }
-    n->height = h + 1;
+    n->folds |= n->type == SL_JJ_SLICE && !n->varies;
     if (n->height > SL_JJ_MAX_HEIGHT)
         return sl_jj_fail_at(p->t, n->at, p->err, SL_EUNSUPPORTED, "more than %u operations one inside the other",
                              SL_JJ_MAX_HEIGHT);
@@ -176,9 +187,9 @@ static sl_status parse_simple_body(sl_jj_parser *p, const char *end, const char 
 
 static sl_status parse_set(sl_jj_parser *p, sl_jj_node *n)
 {
-    TRY(sl_jj_parse_target(p, SL_JJ_END_NONE, true, &n->a));
+    TRY(sl_jj_parse_target(p, true, &n->a));
     if (sl_jj_skip_op(p, '='))
-        return sl_jj_parse_tuple(p, true, SL_JJ_END_NONE, false, &n->b);
+        return sl_jj_parse_tuple(p, true, false, &n->b);
     n->type = SL_JJ_SET_BLOCK;
     TRY(sl_jj_parse_filters(p, NULL, false, &n->b));
     return parse_simple_body(p, "endset", "set", n->at, &n->body);
@@ -199,10 +210,10 @@ static sl_status clone_target(sl_jj_parser *p, const sl_jj_node *n, sl_jj_node *
 static sl_status parse_for(sl_jj_parser *p, sl_jj_node *n)
 {
     static const char *const ends[] = { "endfor", "else", NULL };
-    TRY(sl_jj_parse_target(p, SL_JJ_END_IN, false, &n->a));
+    TRY(sl_jj_parse_target(p, false, &n->a));
     if (!sl_jj_skip_name(p, "in"))
         return sl_jj_unexpected(p, "'in'");
-    TRY(sl_jj_parse_tuple(p, false, SL_JJ_END_RECURSIVE, false, &n->b));
+    TRY(sl_jj_parse_tuple(p, false, false, &n->b));
     if (sl_jj_skip_name(p, "if")) {
         TRY(sl_jj_parse_expr(p, &n->c));
         TRY(clone_target(p, n->a, &n->d));
@@ -229,7 +240,7 @@ static sl_status parse_branches(sl_jj_parser *p, sl_jj_node *n, sl_jj_list *bran
     for (;;) {
         sl_jj_node *branch = NULL;
         TRY(sl_jj_node_new(p, SL_JJ_BRANCH, sl_jj_peek(p)->at, &branch));
-        TRY(sl_jj_parse_tuple(p, false, SL_JJ_END_NONE, false, &branch->a));
+        TRY(sl_jj_parse_tuple(p, false, false, &branch->a));
         TRY(parse_body(p, ends, "if", n->at, &branch->body));
         TRY(sl_jj_node_done(p, branch));
         TRY(sl_jj_list_push(p, branches, branch));
@@ -333,7 +344,7 @@ static sl_status parse_with_targets(sl_jj_parser *p, sl_jj_list *targets, sl_jj_
         sl_jj_node *target = NULL, *value = NULL;
         if (targets->n > 0)
             TRY(sl_jj_expect_op(p, ','));
-        TRY(sl_jj_parse_target(p, SL_JJ_END_NONE, false, &target));
+        TRY(sl_jj_parse_target(p, false, &target));
         TRY(sl_jj_expect_op(p, '='));
         TRY(sl_jj_parse_expr(p, &value));
         TRY(sl_jj_list_push(p, targets, target));
@@ -455,7 +466,7 @@ static sl_status parse_output(sl_jj_parser *p, sl_jj_list *list)
             sl_jj_next(p);
         } else if (t->type == SL_JJ_T_VAR_BEGIN) {
             sl_jj_next(p);
-            TRY(sl_jj_parse_tuple(p, true, SL_JJ_END_NONE, false, &n));
+            TRY(sl_jj_parse_tuple(p, true, false, &n));
             if (sl_jj_peek(p)->type != SL_JJ_T_VAR_END)
                 return sl_jj_unexpected(p, "'}}'");
             sl_jj_next(p);

@@ -105,7 +105,7 @@ static sl_status parse_primary(sl_jj_parser *p, bool namespaces, sl_jj_node **ou
         return parse_literal(p, out);
     if (sl_jj_is_op(t, '(')) {
         sl_jj_next(p);
-        TRY(sl_jj_parse_tuple(p, true, SL_JJ_END_NONE, true, out));
+        TRY(sl_jj_parse_tuple(p, true, true, out));
         return sl_jj_expect_op(p, ')');
     }
     if (!sl_jj_is_op(t, '[') && !sl_jj_is_op(t, '{'))
@@ -117,12 +117,11 @@ static sl_status parse_primary(sl_jj_parser *p, bool namespaces, sl_jj_node **ou
     return sl_jj_node_done(p, *out);
 }
 
-static bool at_tuple_end(sl_jj_parser *p, sl_jj_end end)
+/* Jinja means `in` and `recursive` to end a tuple with a comma at its end, too, but they do not. */
+static bool at_tuple_end(sl_jj_parser *p)
 {
     const sl_jj_token *t = sl_jj_peek(p);
-    return t->type == SL_JJ_T_VAR_END || t->type == SL_JJ_T_BLOCK_END || sl_jj_is_op(t, ')') ||
-           (end == SL_JJ_END_IN && sl_jj_is_name(t, "in")) ||
-           (end == SL_JJ_END_RECURSIVE && sl_jj_is_name(t, "recursive"));
+    return t->type == SL_JJ_T_VAR_END || t->type == SL_JJ_T_BLOCK_END || sl_jj_is_op(t, ')');
 }
 
 typedef enum element { ELEMENT_FULL, ELEMENT_NO_COND, ELEMENT_TARGET, ELEMENT_NS_TARGET } element;
@@ -141,7 +140,7 @@ static sl_status parse_element(sl_jj_parser *p, element what, sl_jj_node **out)
     }
 }
 
-static sl_status parse_elements(sl_jj_parser *p, element what, sl_jj_end end, bool parens, sl_jj_node **out)
+static sl_status parse_elements(sl_jj_parser *p, element what, bool parens, sl_jj_node **out)
 {
     const size_t at = sl_jj_peek(p)->at;
     sl_jj_list list = { 0 };
@@ -151,7 +150,7 @@ static sl_status parse_elements(sl_jj_parser *p, element what, sl_jj_end end, bo
         sl_jj_node *n = NULL;
         if (list.n > 0 && (rc = sl_jj_expect_op(p, ',')))
             goto out;
-        if (at_tuple_end(p, end))
+        if (at_tuple_end(p))
             break;
         if ((rc = parse_element(p, what, &n)) || (rc = sl_jj_list_push(p, &list, n)))
             goto out;
@@ -175,10 +174,10 @@ out:
     return rc;
 }
 
-sl_status sl_jj_parse_tuple(sl_jj_parser *p, bool with_cond, sl_jj_end end, bool parens, sl_jj_node **out)
+sl_status sl_jj_parse_tuple(sl_jj_parser *p, bool with_cond, bool parens, sl_jj_node **out)
 {
     TRY(sl_jj_parse_enter(p));
-    TRY(parse_elements(p, with_cond ? ELEMENT_FULL : ELEMENT_NO_COND, end, parens, out));
+    TRY(parse_elements(p, with_cond ? ELEMENT_FULL : ELEMENT_NO_COND, parens, out));
     p->depth--;
     return SL_OK;
 }
@@ -195,46 +194,73 @@ static sl_status check_target(sl_jj_parser *p, const sl_jj_node *n)
     return sl_jj_fail_at(p->t, n->at, p->err, SL_EFORMAT, "cannot assign to this");
 }
 
-sl_status sl_jj_parse_target(sl_jj_parser *p, sl_jj_end end, bool namespaces, sl_jj_node **out)
+sl_status sl_jj_parse_target(sl_jj_parser *p, bool namespaces, sl_jj_node **out)
 {
-    TRY(parse_elements(p, namespaces ? ELEMENT_NS_TARGET : ELEMENT_TARGET, end, false, out));
+    TRY(parse_elements(p, namespaces ? ELEMENT_NS_TARGET : ELEMENT_TARGET, false, out));
     return check_target(p, *out);
 }
 
-/* a[...]: an index, or start:stop:step. */
-static sl_status parse_subscript(sl_jj_parser *p, sl_jj_node *v, sl_jj_node **out)
+/* start:stop:step, or an expression: then *slice stays false and part[0] is it. */
+static sl_status parse_subscript_part(sl_jj_parser *p, sl_jj_node *part[3], bool *slice)
+{
+    for (size_t n = 0;;) {
+        const sl_jj_token *t = sl_jj_peek(p);
+        if (n > 0 && (sl_jj_is_op(t, ']') || sl_jj_is_op(t, ',')))
+            return SL_OK;
+        if (sl_jj_skip_op(p, ':')) {
+            *slice = true;
+            if (++n > 2)
+                return sl_jj_unexpected(p, "']'");
+        } else if (part[n]) {
+            return *slice ? sl_jj_unexpected(p, "']'") : SL_OK;
+        } else {
+            TRY(sl_jj_parse_expr(p, &part[n]));
+            if (!sl_jj_is_op(sl_jj_peek(p), ':'))
+                return SL_OK;
+        }
+    }
+}
+
+/* a[...]: an index, a slice, or several indices, which are a tuple. */
+static sl_status parse_subscript_into(sl_jj_parser *p, sl_jj_node *v, sl_jj_list *list, sl_jj_node **out)
 {
     const size_t at = sl_jj_peek(p)->at;
     sl_jj_node *part[3] = { 0 };
-    size_t n = 0;
     bool slice = false;
     sl_jj_next(p);
-    for (;;) {
-        if (sl_jj_skip_op(p, ':')) {
-            slice = true;
-            if (++n > 2)
-                return sl_jj_unexpected(p, "']'");
-        } else if (sl_jj_is_op(sl_jj_peek(p), ']')) {
-            break;
-        } else if (part[n]) {
-            if (sl_jj_is_op(sl_jj_peek(p), ','))
-                return sl_jj_fail_at(p->t, sl_jj_peek(p)->at, p->err, SL_EUNSUPPORTED, "several subscripts");
-            return sl_jj_unexpected(p, "']'");
-        } else {
-            TRY(sl_jj_parse_expr(p, &part[n]));
-        }
+    while (!sl_jj_is_op(sl_jj_peek(p), ']')) {
+        if (list->n > 0)
+            TRY(sl_jj_expect_op(p, ','));
+        const sl_jj_token *t = sl_jj_peek(p);
+        memset(part, 0, sizeof part);
+        TRY(parse_subscript_part(p, part, &slice));
+        if (slice && (list->n > 0 || !sl_jj_is_op(sl_jj_peek(p), ']')))
+            return sl_jj_fail_at(p->t, t->at, p->err, SL_EFORMAT, "a slice beside other subscripts");
+        TRY(sl_jj_list_push(p, list, part[0]));
     }
     sl_jj_next(p);
-    if (!slice && !part[0]) /* nothing is an empty tuple */
+    if (slice) {
+        TRY(sl_jj_node_new(p, SL_JJ_SLICE, at, out));
+        (*out)->a = v;
+        (*out)->b = part[0];
+        (*out)->c = part[1];
+        (*out)->d = part[2];
+        return sl_jj_node_done(p, *out);
+    }
+    if (list->n != 1) { /* nothing is an empty tuple */
         TRY(sl_jj_node_new(p, SL_JJ_TUPLE_OF, at, &part[0]));
-    if (!slice)
-        return make(p, SL_JJ_ITEM, at, v, part[0], out);
-    TRY(sl_jj_node_new(p, SL_JJ_SLICE, at, out));
-    (*out)->a = v;
-    (*out)->b = part[0];
-    (*out)->c = part[1];
-    (*out)->d = part[2];
-    return sl_jj_node_done(p, *out);
+        TRY(sl_jj_list_take(p, list, &part[0]->list));
+        TRY(sl_jj_node_done(p, part[0]));
+    }
+    return make(p, SL_JJ_ITEM, at, v, part[0], out);
+}
+
+static sl_status parse_subscript(sl_jj_parser *p, sl_jj_node *v, sl_jj_node **out)
+{
+    sl_jj_list list = { 0 };
+    const sl_status rc = parse_subscript_into(p, v, &list, out);
+    sl_jj_list_fini(&list);
+    return rc;
 }
 
 static sl_status parse_attr(sl_jj_parser *p, sl_jj_node *v, sl_jj_node **out)

@@ -58,12 +58,11 @@ sl_status sl_jj_node_new(sl_jj_parser *p, sl_jj_type type, size_t at, sl_jj_node
 sl_status sl_jj_node_done(sl_jj_parser *p, sl_jj_node *n);
 sl_status sl_jj_parse_enter(sl_jj_parser *p);
 
-typedef enum sl_jj_end { SL_JJ_END_NONE, SL_JJ_END_IN, SL_JJ_END_RECURSIVE } sl_jj_end;
 /* One expression, or several with commas: a tuple. */
-sl_status sl_jj_parse_tuple(sl_jj_parser *p, bool with_cond, sl_jj_end end, bool parens, sl_jj_node **out);
+sl_status sl_jj_parse_tuple(sl_jj_parser *p, bool with_cond, bool parens, sl_jj_node **out);
 sl_status sl_jj_parse_expr(sl_jj_parser *p, sl_jj_node **out);
-/* `in_tuple`: targets of `for` and `set`; `namespaces`: `ns.x` is a target, too. */
-sl_status sl_jj_parse_target(sl_jj_parser *p, sl_jj_end end, bool namespaces, sl_jj_node **out);
+/* What `for` and `set` store to; `namespaces`: `ns.x` is a target, too. */
+sl_status sl_jj_parse_target(sl_jj_parser *p, bool namespaces, sl_jj_node **out);
 /* |f|g; v is the operand or NULL. `head`: the first name has no bar in front. */
 sl_status sl_jj_parse_filters(sl_jj_parser *p, sl_jj_node *v, bool head, sl_jj_node **out);
 

@@ -50,6 +50,7 @@ struct sl_jj_render {
     unsigned depth;
     uint32_t at; /* offset of the node that is evaluated */
     sl_jj_flow flow;
+    bool folding; /* a constant is computed as Jinja's compiler would: see expr.c */
     sl_jj_dict *context;
     sl_jj_buf *out; /* where output goes: the page, or a macro's buffer */
     sl_jj_growth growth[SL_JJ_GROWTHS];
@@ -104,10 +105,13 @@ sl_status sl_jj_percent(sl_jj_render *r, sl_jj_value fmt, sl_jj_value args, sl_j
 /* access.c: v.name, v[key], v[a:b:c] (each bound may be none). */
 sl_status sl_jj_attr(sl_jj_render *r, sl_jj_value v, sl_jj_value name, sl_jj_value *out);
 sl_status sl_jj_item(sl_jj_render *r, sl_jj_value v, sl_jj_value key, sl_jj_value *out);
+bool sl_jj_sliceable(sl_jj_value v, const sl_jj_value bound[3]);
 sl_status sl_jj_slice(sl_jj_render *r, sl_jj_value v, const sl_jj_value bound[3], sl_jj_value *out);
 
 /* eval.c, expr.c */
 sl_status sl_jj_exec(sl_jj_render *r, sl_jj_env *env, const sl_jj_body *body);
+/* An expression that is printed: where it is a constant, it may be one that no template could hold. */
+sl_status sl_jj_eval_printed(sl_jj_render *r, sl_jj_env *env, const sl_jj_node *n, sl_jj_value *out);
 sl_status sl_jj_eval(sl_jj_render *r, sl_jj_env *env, const sl_jj_node *n, sl_jj_value *out);
 sl_status sl_jj_env_new(sl_jj_render *r, sl_jj_env *parent, const sl_jj_scope *scope, sl_jj_env **out);
 sl_status sl_jj_env_enter(sl_jj_render *r, sl_jj_env *env); /* fill the slots by their rules */

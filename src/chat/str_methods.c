@@ -405,6 +405,49 @@ static sl_status swapcase(sl_jj_render *r, sl_jj_value self, args arg, sl_jj_val
     return sl_jj_str_swapcase(r, self, out);
 }
 
+static sl_status casefold(sl_jj_render *r, sl_jj_value self, args arg, sl_jj_value *out)
+{
+    (void)arg;
+    return sl_jj_str_map(r, self, SL_JJ_FOLD, out);
+}
+
+static sl_status expandtabs(sl_jj_render *r, sl_jj_value self, args arg, sl_jj_value *out)
+{
+    int64_t size = 8, column = 0;
+    sl_jj_buf b = { 0 };
+    TRY(sl_jj_arg_int(r, arg[0], 8, &size));
+    TRY(sl_jj_step(r, self.len / 8));
+    for (size_t i = 0, w = 0; i < self.len; i += w) {
+        const uint32_t c = sl_jj_utf8_get(self.u.s + i, &w);
+        if (c != '\t') {
+            TRY(sl_jj_buf_add(r, &b, self.u.s + i, w));
+            column = c == '\n' || c == '\r' ? 0 : column + 1;
+            continue;
+        }
+        for (int64_t n = size > 0 ? size - column % size : 0; n > 0; n--, column++) {
+            TRY(sl_jj_step(r, 1));
+            TRY(sl_jj_buf_puts(r, &b, " "));
+        }
+    }
+    *out = sl_jj_buf_value(&b);
+    out->flag = self.flag;
+    return SL_OK;
+}
+
+static sl_status isidentifier(sl_jj_render *r, sl_jj_value self, args arg, sl_jj_value *out)
+{
+    (void)arg;
+    bool yes = self.len > 0 && !(self.u.s[0] >= '0' && self.u.s[0] <= '9');
+    for (size_t i = 0; i < self.len; i++) {
+        const unsigned char c = (unsigned char)self.u.s[i];
+        if (c >= 0x80)
+            return sl_jj_fail(r, SL_EUNSUPPORTED, "isidentifier beyond ASCII");
+        yes &= sl_jj_is_word(c);
+    }
+    *out = sl_jj_bool(yes);
+    return SL_OK;
+}
+
 static bool is_ascii(uint32_t c)
 {
     return c < 0x80;
@@ -505,11 +548,11 @@ static const sl_jj_builtin table[] = {
     { "islower", islower_, { "", 0 }, NULL },
     { "istitle", istitle_, { "", 0 }, NULL },
     { "format", NULL, { NULL, 0 }, sl_jj_str_format },
-    { "format_map", NULL, { NULL, 0 }, NULL },
-    { "casefold", NULL, { NULL, 0 }, NULL },
+    { "format_map", sl_jj_str_format_map, { "mapping,/", 1 }, NULL },
+    { "casefold", casefold, { "", 0 }, NULL },
     { "encode", NULL, { NULL, 0 }, NULL },
-    { "expandtabs", NULL, { NULL, 0 }, NULL },
-    { "isidentifier", NULL, { NULL, 0 }, NULL },
+    { "expandtabs", expandtabs, { "tabsize", 0 }, NULL },
+    { "isidentifier", isidentifier, { "", 0 }, NULL },
     { "maketrans", NULL, { NULL, 0 }, NULL },
     { "translate", NULL, { NULL, 0 }, NULL },
 };

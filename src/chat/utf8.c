@@ -200,6 +200,13 @@ size_t sl_jj_map_case(sl_jj_case to, uint32_t c, uint32_t out[3])
         n = map_special(sl_jj_special_title, SL_JJ_N_SPECIAL_TITLE, c, out);
     if (n > 0)
         return n;
+    if (to == SL_JJ_FOLD) {
+        utf8proc_int32_t folded[3] = { 0 };
+        const utf8proc_ssize_t used = utf8proc_decompose_char(u, folded, 3, UTF8PROC_CASEFOLD, NULL);
+        for (; (utf8proc_ssize_t)n < used && n < 3; n++)
+            out[n] = (uint32_t)folded[n];
+        return n;
+    }
     if (to == SL_JJ_LOWER && c == 0x130) { /* I with a dot: i and a combining dot */
         out[0] = 'i';
         out[1] = 0x307;

@@ -57,7 +57,7 @@ bool sl_jj_is_cased(uint32_t c);
 bool sl_jj_is_case_ignorable(uint32_t c);
 
 /* Full case mapping, up to 3 code points; the number of them. */
-typedef enum sl_jj_case { SL_JJ_UPPER, SL_JJ_LOWER, SL_JJ_TITLE } sl_jj_case;
+typedef enum sl_jj_case { SL_JJ_UPPER, SL_JJ_LOWER, SL_JJ_TITLE, SL_JJ_FOLD } sl_jj_case;
 size_t sl_jj_map_case(sl_jj_case to, uint32_t c, uint32_t out[3]);
 
 #endif
