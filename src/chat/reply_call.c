@@ -61,9 +61,10 @@ void sl_call_give_back(sl_reply *r)
 
 /* ---- the call's parts ---------------------------------------------------------------- */
 
-/* A bijection of 64-bit numbers (splitmix64's output function): different in, different out. */
-static uint64_t mix(uint64_t x)
+/* splitmix64 (Steele, Lea and Flood 2014): the n-th number of a seed, all different for different n. */
+static uint64_t nth_number(uint64_t seed, size_t n)
 {
+    uint64_t x = seed + ((uint64_t)n + 1) * 0x9e3779b97f4a7c15u;
     x = (x ^ x >> 30) * 0xbf58476d1ce4e5b9u;
     x = (x ^ x >> 27) * 0x94d049bb133111ebu;
     return x ^ x >> 31;
@@ -75,7 +76,7 @@ void sl_call_commit(sl_reply *r)
     sl_reply_call_began(r);
     sl_reply_flush(r);
     if (c->id.len == 0)
-        sl_str_printf(&c->id, "call_%016llx", (unsigned long long)mix(r->o.seed + r->n_calls));
+        sl_str_printf(&c->id, "call_%016llx", (unsigned long long)nth_number(r->o.seed, r->n_calls));
     r->failed |= c->id.failed || c->name.failed;
     if (!r->failed) {
         const sl_reply_event e = { .kind = SL_REPLY_CALL,

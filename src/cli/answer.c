@@ -1,51 +1,92 @@
 #include "cli/answer.h"
 
 #include <unistd.h>
+#include "base/mem.h"
 
-void sl_answer_init(sl_answer *a, const sl_tokenizer *t, sl_stop *stop, bool silent)
+#define DIM   "\033[2m"
+#define PLAIN "\033[0m"
+
+void sl_answer_init(sl_answer *a, const sl_tokenizer *t, sl_stop *stop, const sl_turn_end *turn_end, sl_bytes opening,
+                    bool silent)
 {
-    *a = (sl_answer){ .silent = silent, .stop = stop, .met = -1 };
-    sl_detok_init(&a->detok, t, false);
+    *a = (sl_answer){ .silent = silent,
+                      .dim = !silent && isatty(STDOUT_FILENO),
+                      .tokenizer = t,
+                      .turn_end = turn_end,
+                      .opening = opening,
+                      .stop = stop,
+                      .met = -1 };
 }
 
 void sl_answer_fini(sl_answer *a)
 {
-    sl_str_fini(&a->piece);
-    sl_str_fini(&a->shown);
+    sl_reply_destroy(a->reply);
     sl_str_fini(&a->text);
     sl_ids_fini(&a->ids);
+    *a = (sl_answer){ 0 };
 }
 
-/* Show what stop strings let pass. */
-static void show(sl_answer *a)
+sl_exit sl_answer_stops(const sl_words *given, const sl_turn_end *turn_end, sl_stop **out)
 {
-    sl_str_append(&a->text, a->shown.data, a->shown.len);
-    if (!a->silent && a->shown.len) {
-        sl_cli_write(a->shown.data, a->shown.len);
-        sl_cli_flush();
-    }
-    sl_str_clear(&a->shown);
+    sl_err err = { 0 };
+    const char **stops = sl_mem_zalloc(given->n + 1, sizeof *stops);
+    if (!stops)
+        return sl_cli_failed("no memory for %zu stop strings", given->n);
+    for (size_t i = 0; i < given->n; i++)
+        stops[i] = given->data[i];
+    if (turn_end->text.len)
+        stops[given->n] = turn_end->text.data;
+    const sl_status rc = sl_stop_create(out, stops, given->n + (turn_end->text.len > 0), &err);
+    sl_mem_free(stops);
+    if (rc == SL_EINVAL)
+        return sl_cli_usage("--stop: %s", err.msg);
+    return rc ? sl_cli_fail(&err) : SL_EXIT_OK;
 }
+
+/* ---- showing ---------------------------------------------------------------------- */
+
+static void show_reasoning(sl_answer *a, sl_bytes text)
+{
+    sl_cli_write(DIM, sizeof DIM - 1);
+    sl_cli_write(text.data, text.len);
+    sl_cli_write(PLAIN, sizeof PLAIN - 1);
+    a->reasoning_shown = true;
+}
+
+static void show(void *user, const sl_reply_event *e)
+{
+    sl_answer *a = user;
+    if (e->kind == SL_REPLY_REASONING) {
+        show_reasoning(a, e->text);
+        return;
+    }
+    if (!a->silent) {
+        if (a->reasoning_shown)
+            sl_cli_write("\n\n", 2);
+        sl_cli_write(e->text.data, e->text.len);
+    }
+    a->reasoning_shown = false;
+    sl_str_append(&a->text, e->text.data, e->text.len);
+}
+
+/* ---- one answer ------------------------------------------------------------------- */
 
 static bool take_token(sl_answer *a, int32_t token)
 {
     a->last = sl_cli_now();
     if (!a->ids.n)
         a->first = a->last;
-    const sl_status rc = sl_ids_push(&a->ids, token, NULL);
-    sl_str_clear(&a->piece);
-    sl_detok_next(&a->detok, token, &a->piece);
-    a->met = sl_stop_feed(a->stop, a->piece.data, a->piece.len, &a->shown);
-    show(a);
+    a->failed |= sl_ids_push(&a->ids, token, NULL) || sl_reply_feed(a->reply, token, NULL);
+    a->met = sl_reply_stop_met(a->reply);
     a->interrupted = sl_cli_interrupted();
-    return !rc && !a->piece.failed && !a->text.failed && a->met < 0 && !a->interrupted && sl_cli_flush();
+    return !a->failed && !a->text.failed && a->met < 0 && !a->interrupted && sl_cli_flush();
 }
 
 static bool on_event(void *user, const sl_event *event)
 {
     sl_answer *a = user;
     if (event->kind == SL_EVENT_TOKEN)
-        return take_token(a, event->token);
+        return event->token != a->turn_end->id && take_token(a, event->token);
     if (event->kind == SL_EVENT_END) {
         a->finish = event->finish;
         a->ended = true;
@@ -53,30 +94,29 @@ static bool on_event(void *user, const sl_event *event)
     return true;
 }
 
-/* Half a character and what might have become a stop string. */
-static void flush(sl_answer *a)
+static sl_exit restart(sl_answer *a, const sl_request *r, double asked)
 {
-    if (a->met >= 0)
-        return;
-    sl_str_clear(&a->piece);
-    sl_detok_flush(&a->detok, &a->piece);
-    a->met = sl_stop_feed(a->stop, a->piece.data, a->piece.len, &a->shown);
-    if (a->met < 0)
-        sl_stop_flush(a->stop, &a->shown);
-    show(a);
-}
-
-static void restart(sl_answer *a, const sl_request *r, double asked)
-{
-    sl_detok_init(&a->detok, a->detok.tokenizer, false);
+    sl_err err = { 0 };
+    const sl_reply_options o = { .tokenizer = a->tokenizer,
+                                 .tools = SL_TOOLS_NONE, /* calls are shown as they stand */
+                                 .inline_reasoning = !a->dim,
+                                 .opening = a->opening,
+                                 .stop = a->stop,
+                                 .on_event = show,
+                                 .user = a };
+    sl_reply_destroy(a->reply);
     sl_stop_reset(a->stop);
     sl_str_clear(&a->text);
     a->ids.n = 0;
     a->met = -1;
     a->n_prompt = r->n_prompt;
-    a->ended = a->interrupted = a->context_full = false;
+    a->ended = a->interrupted = a->context_full = a->reasoning_shown = false;
+    sl_status rc = sl_reply_create(&a->reply, &o, &err);
+    if (!rc)
+        rc = sl_reply_prompt(a->reply, r->prompt, r->n_prompt, &err);
     a->asked = asked;
     a->submitted = sl_cli_now();
+    return rc ? sl_cli_failed("%s", err.msg) : SL_EXIT_OK;
 }
 
 sl_exit sl_answer_run(sl_answer *a, sl_session *s, const sl_request *request, double asked)
@@ -85,7 +125,9 @@ sl_exit sl_answer_run(sl_answer *a, sl_session *s, const sl_request *request, do
     sl_request_id id = 0;
     sl_request r = *request;
     sl_engine_info info;
-    restart(a, request, asked);
+    const sl_exit code = restart(a, request, asked);
+    if (code)
+        return code;
     r.on_event = on_event;
     r.user = a;
     if (sl_engine_submit(s->engine, &r, &id, &err))
@@ -98,8 +140,9 @@ sl_exit sl_answer_run(sl_answer *a, sl_session *s, const sl_request *request, do
             sl_engine_cancel(s->engine, id);
         }
     }
-    flush(a);
-    if (a->piece.failed || a->shown.failed || a->text.failed)
+    a->failed |= sl_reply_end(a->reply, NULL) != SL_OK;
+    a->met = sl_reply_stop_met(a->reply);
+    if (a->failed || a->text.failed)
         return sl_cli_failed("no memory for the answer's text");
     sl_engine_describe(s->engine, &info);
     a->context_full = a->finish == SL_FINISH_LENGTH && a->ids.n < r.n_predict;
@@ -127,11 +170,11 @@ void sl_answer_tell(const sl_answer *a)
 {
     const bool colour = isatty(STDERR_FILENO);
     if (colour)
-        fputs("\033[2m", stderr);
+        fputs(DIM, stderr);
     fprintf(stderr,
             "first token after %.0f ms | prompt %zu tokens, %.1f tokens/s | generated %zu tokens, %.1f tokens/s%s\n",
             1e3 * sl_answer_ttft(a), a->n_prompt, sl_answer_prompt_rate(a), a->ids.n, sl_answer_rate(a),
             a->interrupted ? " | interrupted" : "");
     if (colour)
-        fputs("\033[0m", stderr);
+        fputs(PLAIN, stderr);
 }

@@ -2,26 +2,37 @@
 #ifndef SL_CLI_ANSWER_H
 #define SL_CLI_ANSWER_H
 
+#include "chat/probe.h"
+#include "chat/reply.h"
 #include "cli/session.h"
 #include "tokenizer/stop.h"
 
 typedef struct sl_answer {
     bool silent; /* collect the text only */
-    sl_detok detok;
+    bool dim;    /* reasoning apart from the text, and shown dim */
+    const sl_tokenizer *tokenizer;
+    const sl_turn_end *turn_end;
+    sl_bytes opening;
     sl_stop *stop;
-    sl_str piece, shown;
-    sl_str text; /* all that was shown */
+    sl_reply *reply;
+    sl_str text; /* all that was shown; with `dim` without the reasoning */
     sl_ids ids;  /* generated */
-    int met;     /* number of the stop string, -1: none */
+    bool reasoning_shown, failed;
+    int met; /* number of the stop string, -1: none */
     size_t n_prompt;
     sl_finish finish;
     bool ended, interrupted, context_full;
     double asked, submitted, first, last; /* moments, seconds */
 } sl_answer;
 
-/* `stop` is borrowed. */
-void sl_answer_init(sl_answer *a, const sl_tokenizer *t, sl_stop *stop, bool silent);
+/* All is borrowed. `opening`: of sl_probe_opening, the reasoning that prompts begin. */
+void sl_answer_init(sl_answer *a, const sl_tokenizer *t, sl_stop *stop, const sl_turn_end *turn_end, sl_bytes opening,
+                    bool silent);
 void sl_answer_fini(sl_answer *a);
+
+/* The stop strings that the user gave, in their order, and behind them the turn's end where it is
+ * text. SL_EXIT_USAGE for an empty one. */
+sl_exit sl_answer_stops(const sl_words *given, const sl_turn_end *turn_end, sl_stop **out);
 
 /* Run `request` (prompt and sampling are set) to its end. `asked`: when the user asked, for the
  * time to the first token. May be called again for the next answer. Ctrl-C ends the answer with

@@ -40,6 +40,8 @@ typedef struct sl_args {
     /* tokenize, render */
     bool detokenize, jsonl, ids, no_special, no_parse_special, stream;
     const char *request, *template, *context;
+    /* parse */
+    const char *reasoning_format, *tool_parser, *prompt_tokens, *thinking;
     /* info */
     bool plan, tensors;
     /* bench */
@@ -58,7 +60,7 @@ typedef struct sl_command {
 } sl_command;
 
 extern const sl_command sl_cmd_run, sl_cmd_bench, sl_cmd_perplexity, sl_cmd_logits, sl_cmd_tokenize, sl_cmd_render,
-    sl_cmd_info;
+    sl_cmd_parse, sl_cmd_info;
 
 /* Option tables that several commands take. */
 extern const sl_opt sl_opts_context[], sl_opts_engine[], sl_opts_sampling[], sl_opts_common[], sl_opts_quiet_json[];

@@ -7,7 +7,8 @@
 #include "cli/version.h"
 
 static const sl_command *const commands[] = {
-    &sl_cmd_run, &sl_cmd_bench, &sl_cmd_perplexity, &sl_cmd_logits, &sl_cmd_tokenize, &sl_cmd_render, &sl_cmd_info,
+    &sl_cmd_run,      &sl_cmd_bench,  &sl_cmd_perplexity, &sl_cmd_logits,
+    &sl_cmd_tokenize, &sl_cmd_render, &sl_cmd_parse,      &sl_cmd_info,
 };
 
 static const char intro[] =

@@ -17,6 +17,8 @@ typedef struct sl_talk {
     const sl_tokenizer *tokenizer;
     sl_template *template; /* NULL: prompts are taken as they are */
     json_t *request;       /* {"messages": [...]} */
+    sl_turn_end turn_end;
+    sl_str opening; /* of prompts that begin the reasoning */
     sl_stop *stop;
     sl_answer answer;
     sl_ids prompt, bias_token;
@@ -101,7 +103,12 @@ static sl_exit load_template(sl_talk *k)
     if (sl_template_create(&k->template, source, strlen(source), &err))
         return sl_cli_failed("chat template: %s (--no-template does without)", err.msg);
     k->request = json_pack("{s:[]}", "messages");
-    return k->request ? SL_EXIT_OK : sl_cli_failed("no memory for the conversation");
+    if (!k->request)
+        return sl_cli_failed("no memory for the conversation");
+    if (sl_probe_opening(k->template, k->tokenizer, &k->opening, &err) ||
+        (!k->args->ignore_eos && sl_probe_turn_end(k->template, k->tokenizer, &k->turn_end, &err)))
+        return sl_cli_failed("%s", err.msg);
+    return SL_EXIT_OK;
 }
 
 static sl_exit add_message(sl_talk *k, const char *role, const char *text, size_t len)
@@ -172,14 +179,16 @@ static sl_exit print_json(const sl_talk *k)
     json_t *tokens = json_array();
     for (size_t i = 0; i < a->ids.n; i++)
         json_array_append_new(tokens, json_integer(a->ids.data[i]));
-    return sl_cli_print_json(json_pack(
-        "{s:o, s:o, s:s, s:b, s:o, s:I, s:I, s:I, s:{s:f, s:f, s:f, s:f}}", "text",
-        sl_cli_json_text(a->text.data ? a->text.data : "", a->text.len), "tokens", tokens, "finish_reason",
-        finish_name(a), "context_full", a->context_full, "stop",
-        a->met < 0 ? json_null() : sl_cli_json_text(k->args->stop.data[a->met], strlen(k->args->stop.data[a->met])),
-        "prompt_tokens", (json_int_t)a->n_prompt, "generated_tokens", (json_int_t)a->ids.n, "seed", (json_int_t)k->seed,
-        "timings", "load_s", k->session.load_s, "ttft_s", sl_answer_ttft(a), "prompt_tok_s", sl_answer_prompt_rate(a),
-        "gen_tok_s", sl_answer_rate(a)));
+    return sl_cli_print_json(
+        json_pack("{s:o, s:o, s:s, s:b, s:o, s:I, s:I, s:I, s:{s:f, s:f, s:f, s:f}}", "text",
+                  sl_cli_json_text(a->text.data ? a->text.data : "", a->text.len), "tokens", tokens, "finish_reason",
+                  finish_name(a), "context_full", a->context_full, "stop",
+                  a->met < 0 || (size_t)a->met >= k->args->stop.n
+                      ? json_null()
+                      : sl_cli_json_text(k->args->stop.data[a->met], strlen(k->args->stop.data[a->met])),
+                  "prompt_tokens", (json_int_t)a->n_prompt, "generated_tokens", (json_int_t)a->ids.n, "seed",
+                  (json_int_t)k->seed, "timings", "load_s", k->session.load_s, "ttft_s", sl_answer_ttft(a),
+                  "prompt_tok_s", sl_answer_prompt_rate(a), "gen_tok_s", sl_answer_rate(a)));
 }
 
 static sl_exit answer_once(sl_talk *k, const sl_str *text)
@@ -275,10 +284,7 @@ static sl_exit find_prompt(const sl_args *args, sl_str *text, bool *chat_wanted)
 
 static sl_exit prepare(sl_talk *k)
 {
-    sl_err err = { 0 };
     const sl_args *args = k->args;
-    if (sl_stop_create(&k->stop, args->stop.data, args->stop.n, &err))
-        return err.code == SL_EINVAL ? sl_cli_usage("--stop: %s", err.msg) : sl_cli_fail(&err);
     sl_exit code = sl_session_open(&k->session, args);
     if (!code && !(k->tokenizer = sl_session_tokenizer(&k->session)))
         code = SL_EXIT_FAILED;
@@ -286,18 +292,21 @@ static sl_exit prepare(sl_talk *k)
         code = prepare_sampling(k);
     if (!code)
         code = load_template(k);
+    if (!code)
+        code = sl_answer_stops(&args->stop, &k->turn_end, &k->stop);
     if (!code && k->template && args->system)
         code = add_message(k, "system", args->system, strlen(args->system));
     if (!code)
         code = sl_session_start(&k->session, args, 1, 1);
     if (!code)
-        sl_answer_init(&k->answer, k->tokenizer, k->stop, args->json);
+        sl_answer_init(&k->answer, k->tokenizer, k->stop, &k->turn_end, (sl_bytes){ k->opening.data, k->opening.len },
+                       args->json);
     return code;
 }
 
 static sl_exit run(const sl_args *args)
 {
-    sl_talk k = { .args = args };
+    sl_talk k = { .args = args, .turn_end.id = -1 };
     sl_str text = { 0 };
     bool chat_wanted = false;
     sl_exit code = find_prompt(args, &text, &chat_wanted);
@@ -310,6 +319,8 @@ static sl_exit run(const sl_args *args)
         code = chat_wanted ? chat(&k) : answer_once(&k, &text);
     sl_answer_fini(&k.answer);
     sl_stop_destroy(k.stop);
+    sl_turn_end_fini(&k.turn_end);
+    sl_str_fini(&k.opening);
     sl_template_destroy(k.template);
     json_decref(k.request);
     sl_ids_fini(&k.prompt);

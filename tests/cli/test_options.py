@@ -7,8 +7,8 @@ import unittest
 import cli
 from cli import LLAMA, good, sluice
 
-COMMANDS = ["run", "bench", "perplexity", "logits", "tokenize", "render", "info"]
-LATER = ["serve", "parse", "quantize", "profile", "experiment"]
+COMMANDS = ["run", "bench", "perplexity", "logits", "tokenize", "render", "parse", "info"]
+LATER = ["serve", "quantize", "profile", "experiment"]
 
 
 class Help(unittest.TestCase):
