@@ -7,8 +7,6 @@
 #include "base/num.h"
 #include "chat/reply_in.h"
 
-#define PROMPT_TAIL ((size_t)16) /* ids that can matter: a character has 4 bytes, tags may be spelled */
-
 /* ---- life ----------------------------------------------------------------------------- */
 
 sl_status sl_reply_create(sl_reply **out, const sl_reply_options *o, sl_err *err)
@@ -150,14 +148,9 @@ static sl_status outcome(sl_reply *r, sl_err *err)
     return r->failed ? sl_fail(err, SL_ENOMEM, "no memory for a reply") : SL_OK;
 }
 
-sl_status sl_reply_prompt(sl_reply *r, const int32_t *ids, size_t n, sl_err *err)
+void sl_reply_prompt(sl_reply *r, const int32_t *ids, size_t n)
 {
-    for (size_t i = n - SL_MIN(n, PROMPT_TAIL); i < n; i++) {
-        sl_detok_next(&r->detok, ids[i], &r->piece);
-        r->failed |= r->piece.failed;
-        sl_str_clear(&r->piece);
-    }
-    return outcome(r, err);
+    sl_detok_init_after(&r->detok, r->o.tokenizer, false, ids, n);
 }
 
 sl_status sl_reply_feed(sl_reply *r, int32_t id, sl_err *err)

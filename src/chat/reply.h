@@ -80,8 +80,8 @@ sl_status sl_reply_create(sl_reply **out, const sl_reply_options *o, sl_err *err
 void sl_reply_destroy(sl_reply *r); /* accepts NULL */
 
 /* Before the first id: the end of the prompt, whose last bytes may begin a character that the
- * first id ends. None of it is given out. SL_ENOMEM. */
-sl_status sl_reply_prompt(sl_reply *r, const int32_t *ids, size_t n, sl_err *err);
+ * first id ends. None of it is given out. */
+void sl_reply_prompt(sl_reply *r, const int32_t *ids, size_t n);
 /* SL_ENOMEM, then and for ever. Ids that end an answer have no text. No heap call once the buffers
  * have grown. After a stop string was met nothing more is taken. */
 sl_status sl_reply_feed(sl_reply *r, int32_t id, sl_err *err);

@@ -113,7 +113,7 @@ static sl_exit restart(sl_answer *a, const sl_request *r, double asked)
     a->ended = a->interrupted = a->context_full = a->reasoning_shown = false;
     sl_status rc = sl_reply_create(&a->reply, &o, &err);
     if (!rc)
-        rc = sl_reply_prompt(a->reply, r->prompt, r->n_prompt, &err);
+        sl_reply_prompt(a->reply, r->prompt, r->n_prompt);
     a->asked = asked;
     a->submitted = sl_cli_now();
     return rc ? sl_cli_failed("%s", err.msg) : SL_EXIT_OK;

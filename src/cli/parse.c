@@ -163,7 +163,7 @@ static sl_exit parse(sl_parsing *p)
     const sl_reply_options o = options_of(p);
     sl_status rc = sl_reply_create(&r, &o, &err);
     if (!rc)
-        rc = sl_reply_prompt(r, p->prompt.data, p->prompt.n, &err);
+        sl_reply_prompt(r, p->prompt.data, p->prompt.n);
     for (size_t i = 0; i < p->ids.n && !rc && !p->printed; i++) {
         if (p->ids.data[i] == p->turn_end.id)
             break;
