@@ -7,9 +7,6 @@
 
 #define PREFIX "tokenizer.ggml."
 
-/* llama.cpp adds the begin token for these pre-tokenizers (Llama 3) where the file says nothing. */
-static const char *const bos_unless_said[] = { "llama3", "llama-v3", "llama-bpe" };
-
 static sl_status bad_type(const sl_weights *w, const char *name, const sl_gguf_key *k, const char *wanted, sl_err *err)
 {
     const bool is_array = k->type == SL_GGUF_ARRAY;
@@ -164,10 +161,8 @@ static sl_status one_id(const sl_weights *w, sl_vocab *v, const char *key, int32
 
 static sl_status read_around(const sl_weights *w, sl_vocab *v, sl_err *err)
 {
-    bool add_bos = false, add_eos = false;
-    for (size_t i = 0; i < SL_COUNT(bos_unless_said); i++)
-        if (strcmp(v->pre, bos_unless_said[i]) == 0)
-            add_bos = v->bos >= 0;
+    /* llama.cpp adds the begin token for some pre-tokenizers where the file says nothing. */
+    bool add_bos = v->bos >= 0 && sl_vocab_pre_adds_bos(v->pre), add_eos = false;
     sl_status rc = read_bool(w, PREFIX "add_bos_token", &add_bos, err);
     if (!rc)
         rc = read_bool(w, PREFIX "add_eos_token", &add_eos, err);

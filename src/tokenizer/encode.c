@@ -11,6 +11,7 @@ typedef struct encoding {
     const sl_tokenizer *t;
     sl_ids *ids;
     bool special; /* control tokens are recognised */
+    bool begun;   /* something was encoded before */
     sl_pretok_work pretok;
     sl_norm_work norm;
     sl_bpe_work bpe;
@@ -40,6 +41,7 @@ static sl_status encode_piece(void *arg, const char *piece, size_t len, sl_err *
 
 static sl_status encode_byte(encoding *e, char byte, sl_err *err)
 {
+    e->begun = true;
     return e->t->model == SL_MODEL_UNIGRAM ? sl_unigram_encode_byte(&e->t->unigram, (unsigned char)byte, e->ids, err)
                                            : sl_bpe_encode_byte(&e->t->bpe, (unsigned char)byte, e->ids, err);
 }
@@ -48,12 +50,14 @@ static sl_status encode_byte(encoding *e, char byte, sl_err *err)
 static sl_status encode_plain(encoding *e, const char *text, size_t len, sl_err *err)
 {
     size_t n_chars = 0;
+    const bool first = !e->begun;
     if (len == 0)
         return SL_OK;
+    e->begun = true;
     if (!e->t->pretok)
         return encode_piece(e, text, len, err);
     sl_utf8_valid(text, len, &n_chars);
-    return sl_pretok_split(e->t->pretok, &e->pretok, text, len, n_chars, encode_piece, e, err);
+    return sl_pretok_split(e->t->pretok, &e->pretok, text, len, n_chars, first, encode_piece, e, err);
 }
 
 /* --- stretches --------------------------------------------------------------------------- */
@@ -71,6 +75,7 @@ static sl_status encode_utf8(encoding *e, sl_bytes text, bool inside, sl_err *er
             rc = encode_plain(e, form.data + at, m.start - at, err);
         if (rc == SL_OK)
             rc = sl_ids_push(e->ids, m.id, err);
+        e->begun = true;
         at = m.end;
     }
     return rc == SL_OK ? encode_plain(e, form.data + at, form.len - at, err) : rc;
@@ -100,6 +105,7 @@ static sl_status encode_text(encoding *e, const char *text, size_t len, sl_err *
             rc = encode_stretch(e, text + at, m.start - at, err);
         if (rc == SL_OK)
             rc = sl_ids_push(e->ids, m.id, err);
+        e->begun = true;
         at = m.end;
     }
     return rc == SL_OK ? encode_stretch(e, text + at, len - at, err) : rc;

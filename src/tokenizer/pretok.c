@@ -1,421 +1,370 @@
-/* pretok.c - the known patterns, their compilation for class bytes, and the cutting. */
-#define PCRE2_CODE_UNIT_WIDTH 8
+/* pretok.c - the steps of a pre-tokenizer, run over class bytes (regex.h). */
 #include "tokenizer/pretok.h"
 
 #include <assert.h>
-#include <pcre2.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/num.h"
-#include "base/str.h"
-#include "tokenizer/unicode_tab.h"
 #include "tokenizer/utf8.h"
 
-#define MAX_STAGES 4
-#define MAX_SETS   7 /* classes in one pre-tokenizer: bits of a class byte */
-
-/* GPT-2 (openai/gpt-2 src/encoder.py). */
-#define GPT2 "'s|'t|'re|'ve|'m|'ll|'d| ?\\p{L}+| ?\\p{N}+| ?[^\\s\\p{L}\\p{N}]+|\\s+(?!\\S)|\\s+"
-/* cl100k and its relatives differ in how many digits stay together. U+017F, the long s, is
- * what the reference engine takes for an s when case is ignored. */
-#define CL100K(digits)                                                                                                 \
-    "(?i:'s|'t|'re|'ve|'m|'ll|'d)|'\\x{17f}|[^\\r\\n\\p{L}\\p{N}]?\\p{L}+|" digits                                     \
-    "| ?[^\\s\\p{L}\\p{N}]+[\\r\\n]*|\\s*[\\r\\n]+|\\s+(?!\\S)|\\s+"
-
-static const struct pretok_spec {
-    const char *names; /* the first is ours, the others are those of models with the same patterns */
-    const char *patterns[MAX_STAGES];
-    bool whole_pieces;
-} specs[] = {
-    { "gpt-2 gpt2 phi-2 mpt olmo jais gigachat trillion mellum a.x-4.0 exaone4 granite-docling", { GPT2 }, false },
-    /* The reference's Digits step in front: it knows a few more digits than its \p{N}. */
-    { "smollm starcoder refact command-r codeshell exaone minerva-7b", { "\\p{numeric}", GPT2 }, false },
-    { "qwen2 deepseek-r1-qwen megrez stablelm2 hunyuan kormo solar-open grok-2", { CL100K("\\p{N}") }, false },
-    { "llama-bpe llama3 llama-v3 falcon3 falcon-h1 pixtral midm-2.0 lfm2", { CL100K("\\p{N}{1,3}") }, true },
-    { "dbrx smaug-bpe glm4 chatglm-bpe", { CL100K("\\p{N}{1,3}") }, false },
-    /* What GGUF means by it: files from before the name was recorded. */
-    { "default", { "[\\p{P}\\$\\+<=>\\^~\\|]+", GPT2, "\\p{N}+", "[0-9][0-9][0-9]" }, false },
-};
+typedef struct step {
+    sl_pretok_kind kind;
+    size_t pattern; /* SPLIT: of the regex */
+    sl_split_behavior behavior;
+    bool invert;
+    sl_prepend prepend;
+    size_t length;
+    const char *text; /* METASPACE */
+    size_t text_len;
+} step;
 
 struct sl_pretok {
-    const struct pretok_spec *spec;
-    pcre2_code *code[MAX_STAGES]; /* NULL after the last */
-    bool jit;                     /* all stages have machine code; without, pcre2 interprets */
-
-    size_t n_sets;
-    struct class_set {
-        const sl_unicode_range *ranges;
-        size_t n_ranges;
-        sl_unicode_range one; /* where a pattern names a single character */
-    } sets[MAX_SETS];
-    /* Class byte of a character: block[c / 256][c % 256]. Equal blocks are stored once. */
-    uint16_t block_of[SL_UNICODE_END / 256];
-    uint8_t (*block)[256];
-    size_t n_blocks, cap_blocks;
+    sl_regex *regex; /* all patterns of all steps */
+    bool whole_pieces;
+    size_t n_steps;
+    step steps[SL_PRETOK_MAX_STEPS];
+    uint8_t byte_class[256]; /* behind BYTE_LEVEL: of a byte's character in GPT-2's alphabet */
+    sl_arena arena;
 };
-
-static void *regex_alloc(size_t bytes, void *unused)
-{
-    (void)unused;
-    return sl_mem_alloc(bytes);
-}
-
-static void regex_free(void *p, void *unused)
-{
-    (void)unused;
-    sl_mem_free(p);
-}
-
-/* --- names ------------------------------------------------------------------------------- */
-
-static bool names_have(const char *names, const char *name)
-{
-    const size_t len = strlen(name);
-    for (const char *at = names; *at;) {
-        const size_t n = strcspn(at, " ");
-        if (n == len && memcmp(at, name, n) == 0)
-            return true;
-        at += n + (at[n] == ' ');
-    }
-    return false;
-}
-
-static sl_status unknown_name(const char *name, sl_err *err)
-{
-    char known[400] = "";
-    size_t n = 0;
-    for (size_t i = 0; i < SL_COUNT(specs); i++) {
-        n += (size_t)snprintf(known + n, sizeof known - n, "%s%s", i ? " " : "", specs[i].names);
-        assert(n < sizeof known);
-    }
-    if (!name)
-        return sl_fail(err, SL_EUNSUPPORTED, "no pre-tokenizer is named; known: %s", known);
-    return sl_fail(err, SL_EUNSUPPORTED, "pre-tokenizer \"%.40s\" is not known; known: %s", name, known);
-}
-
-/* --- classes ----------------------------------------------------------------------------- */
-
-static bool set_has(const struct class_set *set, uint32_t c)
-{
-    for (size_t i = 0; i < set->n_ranges; i++)
-        if (c >= set->ranges[i].first && c <= set->ranges[i].last)
-            return true;
-    return false;
-}
-
-/* The bit of a class, given out at its first use. `name` may be the x17f of a single character. */
-static size_t set_bit(sl_pretok *p, const char *name, size_t len)
-{
-    struct class_set set = { 0 };
-    if (name[0] == 'x') {
-        const uint32_t c = (uint32_t)strtoul(name + 1, NULL, 16);
-        set.one = (sl_unicode_range){ c, c };
-        set.n_ranges = 1;
-    }
-    for (size_t i = 0; i < sl_unicode_n_sets; i++)
-        if (strlen(sl_unicode_sets[i].name) == len && memcmp(sl_unicode_sets[i].name, name, len) == 0) {
-            set.ranges = sl_unicode_sets[i].ranges;
-            set.n_ranges = sl_unicode_sets[i].n_ranges;
-        }
-    assert(set.n_ranges > 0);
-    for (size_t i = 0; i < p->n_sets; i++)
-        if (set.ranges ? p->sets[i].ranges == set.ranges : p->sets[i].one.first == set.one.first)
-            return i;
-    assert(p->n_sets < MAX_SETS);
-    p->sets[p->n_sets] = set;
-    if (!set.ranges)
-        p->sets[p->n_sets].ranges = &p->sets[p->n_sets].one;
-    return p->n_sets++;
-}
-
-/* The members of a class (or all the others) among class bytes, for the inside of [ ]. */
-static void put_members(const sl_pretok *p, size_t bit, bool negated, sl_str *out)
-{
-    bool member[257] = { false };
-    for (unsigned b = 0; b < 256; b++)
-        member[b] = (b < 0x80 ? set_has(&p->sets[bit], b) : (b >> bit & 1) != 0) != negated;
-    for (unsigned b = 0, first = 0; b < 256; b++) {
-        if (!member[b])
-            first = b + 1;
-        else if (!member[b + 1])
-            sl_str_printf(out, "\\x%02x-\\x%02x", first, b);
-    }
-}
-
-/* A pattern over characters to one over class bytes: \p{X}, \s, \S and \x{…} are replaced.
- * ASCII stays as it is; [^…] keeps its meaning since class bytes are all there is. */
-static void rewrite(sl_pretok *p, const char *pattern, sl_str *out)
-{
-    bool inside = false; /* between [ and ] */
-    for (const char *at = pattern; *at; at++) {
-        if (*at != '\\') {
-            inside = *at == '[' || (inside && *at != ']');
-            sl_str_append(out, at, 1);
-            continue;
-        }
-        const char kind = *++at;
-        char name[16] = "s";
-        if (kind == 'p' || kind == 'x') {
-            const size_t len = strcspn(at, "}") - 2; /* p{name} */
-            assert(at[1] == '{' && len + 2 < sizeof name);
-            snprintf(name, sizeof name, "%s%.*s", kind == 'x' ? "x" : "", (int)len, at + 2);
-            at += len + 2;
-        } else if (kind != 's' && kind != 'S') {
-            sl_str_append(out, at - 1, 2);
-            continue;
-        }
-        const size_t bit = set_bit(p, name, strlen(name));
-        sl_str_puts(out, inside ? "" : "[");
-        put_members(p, bit, kind == 'S', out);
-        sl_str_puts(out, inside ? "" : "]");
-    }
-}
-
-static bool block_store(sl_pretok *p, size_t number, const uint8_t block[256])
-{
-    for (size_t i = p->n_blocks; i-- > 0;) /* neighbours are often alike: the newest first */
-        if (memcmp(p->block[i], block, 256) == 0) {
-            p->block_of[number] = (uint16_t)i;
-            return true;
-        }
-    if (p->n_blocks == p->cap_blocks) {
-        const size_t cap = p->cap_blocks + 64;
-        void *grown = sl_mem_grow(p->block, p->cap_blocks * 256, cap * 256);
-        if (!grown)
-            return false;
-        p->block = grown;
-        p->cap_blocks = cap;
-    }
-    memcpy(p->block[p->n_blocks], block, 256);
-    p->block_of[number] = (uint16_t)p->n_blocks++;
-    return true;
-}
-
-static bool build_class_table(sl_pretok *p)
-{
-    size_t at[MAX_SETS] = { 0 }; /* first range of each set that is not behind us */
-    for (uint32_t base = 0; base < SL_UNICODE_END; base += 256) {
-        uint8_t block[256];
-        for (uint32_t i = 0; i < 256; i++)
-            block[i] = (uint8_t)(base + i < 0x80 ? base + i : 0x80);
-        for (size_t s = 0; s < p->n_sets; s++) {
-            const struct class_set *set = &p->sets[s];
-            for (size_t r = at[s]; r < set->n_ranges && set->ranges[r].first < base + 256; r++) {
-                const uint32_t from = SL_MAX(set->ranges[r].first, SL_MAX(base, 0x80u));
-                for (uint32_t c = from; c <= SL_MIN(set->ranges[r].last, base + 255); c++)
-                    block[c - base] |= (uint8_t)(1u << s);
-            }
-            while (at[s] < set->n_ranges && set->ranges[at[s]].last < base + 256)
-                at[s]++;
-        }
-        if (!block_store(p, base / 256, block))
-            return false;
-    }
-    return true;
-}
 
 /* --- life -------------------------------------------------------------------------------- */
 
-static sl_status compile(sl_pretok *p, size_t stage, pcre2_compile_context *context, sl_err *err)
+/* GPT-2's alphabet (openai/gpt-2 src/encoder.py): bytes that print stand for themselves, the
+ * others for U+0100 and up. */
+static void fill_byte_classes(sl_pretok *p)
 {
-    sl_status rc = SL_OK;
-    sl_str bytes = { 0 };
-    int code = 0;
-    PCRE2_SIZE place = 0;
-    rewrite(p, p->spec->patterns[stage], &bytes);
-    if (bytes.failed) {
-        rc = sl_fail(err, SL_ENOMEM, "the pre-tokenizer's pattern");
-        goto out;
+    uint32_t next = 0x100;
+    for (unsigned b = 0; b < 256; b++) {
+        const bool prints = (b >= '!' && b <= '~') || (b >= 0xa1 && b != 0xad);
+        p->byte_class[b] = sl_regex_class(p->regex, prints ? b : next++);
     }
-    pcre2_code *made = pcre2_compile((PCRE2_SPTR)bytes.data, bytes.len, 0, &code, &place, context);
-    if (!made) {
-        assert(code == PCRE2_ERROR_HEAP_FAILED); /* anything else: a pattern of ours is wrong */
-        rc = sl_fail(err, SL_ENOMEM, "compiling the pre-tokenizer's pattern (pcre2 error %d)", code);
-        goto out;
-    }
-    p->code[stage] = made;
-    /* No executable memory, or pcre2 built without: it interprets, slower. */
-    if (pcre2_jit_compile(made, PCRE2_JIT_COMPLETE) != 0)
-        p->jit = false;
-out:
-    sl_str_fini(&bytes);
-    return rc;
 }
 
-sl_status sl_pretok_create(sl_pretok **out, const char *name, sl_err *err)
+static sl_status check_order(const sl_pretok_step *steps, size_t n, sl_err *err)
+{
+    size_t n_changes = 0;
+    bool bytes = false;
+    if (n > SL_PRETOK_MAX_STEPS)
+        return sl_fail(err, SL_EUNSUPPORTED, "pre-tokenizer: %zu steps, more than %d", n, SL_PRETOK_MAX_STEPS);
+    for (size_t i = 0; i < n; i++) {
+        const sl_pretok_kind kind = steps[i].kind;
+        if (kind == SL_PRETOK_CHUNKS && steps[i].length == 0)
+            return sl_fail(err, SL_EFORMAT, "pre-tokenizer: step %zu: pieces of 0 characters", i + 1);
+        if (kind == SL_PRETOK_SPLIT || kind == SL_PRETOK_CHUNKS)
+            continue;
+        if (bytes)
+            return sl_fail(err, SL_EUNSUPPORTED, "pre-tokenizer: step %zu changes characters behind ByteLevel", i + 1);
+        bytes = kind == SL_PRETOK_BYTE_LEVEL;
+        if (++n_changes > SL_PRETOK_MAX_CHANGES)
+            return sl_fail(err, SL_EUNSUPPORTED, "pre-tokenizer: more than %d steps change characters",
+                           SL_PRETOK_MAX_CHANGES);
+    }
+    return SL_OK;
+}
+
+static sl_status copy_steps(sl_pretok *p, const sl_pretok_step *steps, size_t n, sl_regex_pattern *patterns,
+                            size_t *n_patterns, sl_err *err)
+{
+    for (size_t i = 0; i < n; i++) {
+        const sl_pretok_step *from = &steps[i];
+        step *to = &p->steps[p->n_steps++];
+        *to = (step){ .kind = from->kind,
+                      .behavior = from->behavior,
+                      .invert = from->invert,
+                      .prepend = from->prepend,
+                      .length = from->length,
+                      .text_len = from->text.len };
+        if (from->kind == SL_PRETOK_SPLIT) {
+            to->pattern = (*n_patterns)++;
+            patterns[to->pattern] = (sl_regex_pattern){ from->pattern, !from->regex, from->rust };
+        }
+        size_t n_chars = 0;
+        if (sl_utf8_valid(from->text.data, from->text.len, &n_chars) != from->text.len)
+            return sl_fail(err, SL_EFORMAT, "pre-tokenizer: step %zu: a text that is no UTF-8", i + 1);
+        to->text = sl_arena_strndup(&p->arena, from->text.len ? from->text.data : "", from->text.len);
+        if (!to->text)
+            return sl_fail(err, SL_ENOMEM, "the pre-tokenizer's steps");
+    }
+    /* The pieces of a last BYTE_LEVEL are bytes anyway. */
+    while (p->n_steps > 0 && p->steps[p->n_steps - 1].kind == SL_PRETOK_BYTE_LEVEL)
+        p->n_steps--;
+    return SL_OK;
+}
+
+sl_status sl_pretok_create(sl_pretok **out, const sl_vocab *v, sl_err *err)
 {
     *out = NULL;
-    const struct pretok_spec *spec = NULL;
-    for (size_t i = 0; name && i < SL_COUNT(specs); i++)
-        if (names_have(specs[i].names, name))
-            spec = &specs[i];
-    if (!spec)
-        return unknown_name(name, err);
-
-    sl_status rc = SL_OK;
-    pcre2_general_context *general = NULL;
-    pcre2_compile_context *context = NULL;
+    sl_regex_pattern patterns[SL_PRETOK_MAX_STEPS];
+    size_t n_patterns = 0;
+    const sl_pretok_known *known = v->pre ? sl_pretok_find(v->pre) : NULL;
+    if (v->pre && !known)
+        return sl_pretok_unknown(v->pre, err);
+    const sl_pretok_step *steps = known ? known->steps : v->pretoks;
+    const size_t n_steps = known ? known->n_steps : v->n_pretoks;
+    sl_status rc = check_order(steps, n_steps, err);
+    if (rc != SL_OK)
+        return rc;
     sl_pretok *p = sl_mem_zalloc(1, sizeof *p);
     if (!p)
         return sl_fail(err, SL_ENOMEM, "%zu bytes for the pre-tokenizer", sizeof *p);
-    p->spec = spec;
-    p->jit = true;
-    general = pcre2_general_context_create(regex_alloc, regex_free, NULL);
-    context = general ? pcre2_compile_context_create(general) : NULL;
-    if (!context) {
-        rc = sl_fail(err, SL_ENOMEM, "pcre2's contexts");
-        goto out;
-    }
-    for (size_t i = 0; i < MAX_STAGES && spec->patterns[i]; i++) {
-        rc = compile(p, i, context, err);
+    sl_arena_init(&p->arena, 1024);
+    p->whole_pieces = v->whole_pieces || (known && known->whole_pieces);
+    rc = copy_steps(p, steps, n_steps, patterns, &n_patterns, err);
+    if (rc == SL_OK) {
+        rc = sl_regex_create(&p->regex, patterns, n_patterns, err);
         if (rc != SL_OK)
-            goto out;
+            sl_fail_in(err, rc, "pre-tokenizer");
     }
-    if (!build_class_table(p)) {
-        rc = sl_fail(err, SL_ENOMEM, "the table of character classes");
-        goto out;
+    if (rc != SL_OK) {
+        sl_pretok_destroy(p);
+        return rc;
     }
+    fill_byte_classes(p);
     *out = p;
-    p = NULL;
-out:
-    pcre2_compile_context_free(context);
-    pcre2_general_context_free(general);
-    sl_pretok_destroy(p);
-    return rc;
+    return SL_OK;
 }
 
 void sl_pretok_destroy(sl_pretok *p)
 {
     if (!p)
         return;
-    for (size_t i = 0; i < MAX_STAGES; i++)
-        pcre2_code_free(p->code[i]);
-    sl_mem_free(p->block);
+    sl_regex_destroy(p->regex);
+    sl_arena_fini(&p->arena);
     sl_mem_free(p);
 }
 
 bool sl_pretok_whole_pieces(const sl_pretok *p)
 {
-    return p->spec->whole_pieces;
+    return p->whole_pieces;
 }
 
 /* --- cutting ----------------------------------------------------------------------------- */
 
 void sl_pretok_work_fini(sl_pretok_work *w)
 {
-    pcre2_jit_stack_free(w->stack);
-    pcre2_match_context_free(w->limits);
-    pcre2_match_data_free(w->match);
-    pcre2_general_context_free(w->general);
-    sl_mem_free(w->folded);
+    sl_regex_work_fini(&w->regex);
+    for (size_t i = 0; i < SL_COUNT(w->text); i++) {
+        sl_mem_free(w->classes[i].data);
+        sl_mem_free(w->text[i].data);
+    }
     *w = (sl_pretok_work){ 0 };
 }
 
-static sl_status work_prepare(const sl_pretok *p, sl_pretok_work *w, sl_err *err)
-{
-    if (w->limits)
-        return SL_OK;
-    w->general = pcre2_general_context_create(regex_alloc, regex_free, NULL);
-    w->match = w->general ? pcre2_match_data_create(1, w->general) : NULL;
-    if (w->match && p->jit)
-        w->stack = pcre2_jit_stack_create((size_t)32 << 10, (size_t)8 << 20, w->general);
-    pcre2_match_context *limits = w->match && (w->stack || !p->jit) ? pcre2_match_context_create(w->general) : NULL;
-    if (!limits)
-        return sl_fail(err, SL_ENOMEM, "the pre-tokenizer's work space");
-    /* Our patterns never go back further than one run of characters, so time is linear; the
-     * library's limits would only refuse a long run. */
-    pcre2_set_match_limit(limits, UINT32_MAX);
-    if (w->stack)
-        pcre2_jit_stack_assign(limits, NULL, w->stack);
-    w->limits = limits;
-    return SL_OK;
-}
-
-static sl_status fold(const sl_pretok *p, sl_pretok_work *w, const char *text, size_t len, size_t n_chars, sl_err *err)
-{
-    if (w->folded_bytes < n_chars) {
-        sl_mem_free(w->folded);
-        w->folded_bytes = 0;
-        w->folded = sl_mem_alloc(n_chars);
-        if (!w->folded)
-            return sl_fail(err, SL_ENOMEM, "%zu bytes for the classes of a text's characters", n_chars);
-        w->folded_bytes = n_chars;
-    }
-    size_t n = 0;
-    for (size_t i = 0; i < len;) {
-        unsigned bytes = 1;
-        const uint32_t c = sl_utf8_decode(text + i, &bytes);
-        w->folded[n++] = (char)p->block[p->block_of[c / 256]][c % 256];
-        i += bytes;
-    }
-    assert(n == n_chars);
-    return SL_OK;
-}
-
-struct split {
+/* What all steps share. */
+typedef struct splitting {
     const sl_pretok *p;
-    const sl_pretok_work *w;
-    const char *classes; /* what the patterns see */
-    const char *text;    /* the same place in the text: pieces come in order */
-    bool ascii;
+    sl_pretok_work *w;
+    bool first; /* the text at hand is the beginning of everything */
     sl_piece_fn *fn;
     void *arg;
     sl_err *err;
-};
+} splitting;
 
-static sl_status emit(struct split *s, size_t n_chars)
+/* A text between two steps that change characters. Places are counted in class bytes; pieces come
+ * in order, so the place in the text goes along. */
+typedef struct level {
+    const splitting *s;
+    size_t number;       /* how many changes made it */
+    const char *classes; /* what patterns see */
+    const char *text;
+    bool same;          /* a class byte for each byte of the text: ASCII, or BYTE_LEVEL */
+    bool bytes;         /* BYTE_LEVEL */
+    size_t at, byte_at; /* one place in both measures */
+} level;
+
+static sl_status no_room(const splitting *s, size_t bytes)
 {
-    const char *piece = s->text;
-    if (s->ascii)
-        s->text += n_chars;
-    else
-        for (size_t i = 0; i < n_chars; i++)
-            s->text += sl_utf8_length((unsigned char)*s->text);
-    return s->fn(s->arg, piece, (size_t)(s->text - piece), s->err);
+    return sl_fail(s->err, SL_ENOMEM, "%zu bytes to cut a text", bytes);
 }
 
-/* Cut classes[from..to) with pattern number `stage` and all after it. Each pattern sees one
- * piece as if it were the whole text. */
-static sl_status cut(struct split *s, size_t stage, size_t from, size_t to)
+static char *reserve(struct sl_pretok_buffer *b, size_t bytes)
 {
-    if (stage == MAX_STAGES || !s->p->code[stage])
-        return emit(s, to - from);
-    const PCRE2_SPTR subject = (PCRE2_SPTR)s->classes + from;
-    const size_t len = to - from;
-    for (size_t at = 0; at < len;) {
-        size_t first = len, end = len;
-        const int found = pcre2_match(s->p->code[stage], subject, len, at, PCRE2_NOTEMPTY, s->w->match, s->w->limits);
-        if (found > 0) {
-            const PCRE2_SIZE *span = pcre2_get_ovector_pointer(s->w->match);
-            first = span[0];
-            end = span[1];
-        } else if (found != PCRE2_ERROR_NOMATCH) {
-            const sl_status code = found == PCRE2_ERROR_NOMEMORY ? SL_ENOMEM : SL_EUNSUPPORTED;
-            return sl_fail(s->err, code, "pre-tokenizer: pcre2 gives up on a text (error %d)", found);
-        }
-        sl_status rc = first > at ? cut(s, stage + 1, from + at, from + first) : SL_OK;
-        if (rc == SL_OK && end > first)
-            rc = cut(s, stage + 1, from + first, from + end);
-        if (rc != SL_OK)
-            return rc;
-        at = end;
+    if (b->bytes < bytes) {
+        sl_mem_free(b->data);
+        b->data = sl_mem_alloc(bytes);
+        b->bytes = b->data ? bytes : 0;
     }
-    return SL_OK;
+    return b->data;
+}
+
+static size_t byte_of(level *l, size_t place)
+{
+    assert(place >= l->at);
+    if (l->same)
+        return place;
+    for (; l->at < place; l->at++)
+        l->byte_at += sl_utf8_length((unsigned char)l->text[l->byte_at]);
+    return l->byte_at;
+}
+
+static sl_status cut(level *l, size_t number, size_t from, size_t to);
+
+/* Make the class bytes of a level's text and run the steps from `number` on. */
+static sl_status run_level(const splitting *s, size_t number, level l, size_t len, size_t n_chars)
+{
+    l.s = s;
+    l.same = l.bytes || n_chars == len;
+    l.classes = l.text;
+    if (l.bytes || n_chars != len) {
+        char *classes = reserve(&s->w->classes[l.number], n_chars);
+        if (!classes)
+            return no_room(s, n_chars);
+        if (l.bytes)
+            for (size_t i = 0; i < len; i++)
+                classes[i] = (char)s->p->byte_class[(unsigned char)l.text[i]];
+        else
+            sl_regex_classes(s->p->regex, l.text, len, classes);
+        l.classes = classes;
+    }
+    return cut(&l, number, 0, n_chars);
+}
+
+/* A piece with its characters changed, as step `number` says, goes to the steps behind that. */
+static sl_status change(level *l, size_t number, const char *piece, size_t len, bool first)
+{
+    const splitting *s = l->s;
+    const step *st = &s->p->steps[number];
+    level next = { .number = l->number + 1, .text = piece };
+    splitting inner = *s;
+    inner.first = first;
+    if (st->kind == SL_PRETOK_BYTE_LEVEL) {
+        next.bytes = true;
+        return run_level(&inner, number + 1, next, len, len);
+    }
+    const bool metaspace = st->kind == SL_PRETOK_METASPACE;
+    const char *with = metaspace ? st->text : " ";
+    const size_t with_len = metaspace ? st->text_len : 1;
+    size_t n_spaces = 0, bytes = 0;
+    for (size_t i = 0; metaspace && i < len; i++)
+        n_spaces += piece[i] == ' ';
+    if (!sl_mul_ok(n_spaces + 1, with_len, &bytes) || !sl_add_ok(bytes, len, &bytes))
+        return no_room(s, SIZE_MAX);
+    char *out = reserve(&s->w->text[next.number], bytes);
+    if (!out)
+        return no_room(s, bytes);
+    /* A replaced space at the beginning is the mark already. */
+    const bool begins = (len >= with_len && memcmp(piece, with, with_len) == 0) || (metaspace && piece[0] == ' ');
+    const bool wanted = !metaspace || st->prepend == SL_PREPEND_ALWAYS || (st->prepend == SL_PREPEND_FIRST && first);
+    size_t n = 0;
+    if (wanted && !begins) {
+        memcpy(out, with, with_len);
+        n = with_len;
+    }
+    for (size_t i = 0; i < len; i++) {
+        if (metaspace && piece[i] == ' ') {
+            memcpy(out + n, with, with_len);
+            n += with_len;
+        } else {
+            out[n++] = piece[i];
+        }
+    }
+    size_t n_chars = 0;
+    sl_utf8_valid(out, n, &n_chars);
+    next.text = out;
+    return n > 0 ? run_level(&inner, number + 1, next, n, n_chars) : SL_OK;
+}
+
+static sl_status cut_chunks(level *l, size_t number, size_t from, size_t to)
+{
+    const size_t length = l->s->p->steps[number].length;
+    sl_status rc = SL_OK;
+    for (size_t at = from; at < to && rc == SL_OK; at += SL_MIN(length, to - at))
+        rc = cut(l, number + 1, at, at + SL_MIN(length, to - at));
+    return rc;
+}
+
+/* Parts of a piece, matches and what is between them, joined as the step's behavior says: one
+ * part is held back until it is clear what becomes of it. */
+typedef struct parts {
+    level *l;
+    size_t number; /* of the step behind */
+    sl_split_behavior behavior;
+    bool held, held_match;
+    size_t from, to; /* of the held part */
+} parts;
+
+static sl_status parts_flush(parts *p)
+{
+    const bool removed = p->behavior == SL_SPLIT_REMOVED && p->held_match;
+    const bool held = p->held && !removed && p->to > p->from;
+    p->held = false;
+    return held ? cut(p->l, p->number, p->from, p->to) : SL_OK;
+}
+
+/* Parts come without a gap. */
+static sl_status parts_add(parts *p, size_t from, size_t to, bool match)
+{
+    bool joins = false;
+    if (p->behavior == SL_SPLIT_CONTIGUOUS)
+        joins = match == p->held_match;
+    else if (p->behavior == SL_SPLIT_MERGED_WITH_PREVIOUS)
+        joins = match && !p->held_match;
+    else if (p->behavior == SL_SPLIT_MERGED_WITH_NEXT)
+        joins = !match && p->held_match;
+    if (p->held && joins) {
+        p->to = to;
+        p->held_match = match;
+        return SL_OK;
+    }
+    const sl_status rc = parts_flush(p);
+    p->held = true;
+    p->held_match = match;
+    p->from = from;
+    p->to = to;
+    return rc;
+}
+
+/* The matches of a pattern in a piece, in the order and with the rule for empty ones of
+ * sl_regex_scan, each with what is before it. */
+static sl_status cut_split(level *l, size_t number, size_t from, size_t to)
+{
+    const splitting *s = l->s;
+    const step *st = &s->p->steps[number];
+    const char *classes = l->classes + from;
+    const size_t n = to - from;
+    parts p = { .l = l, .number = number + 1, .behavior = st->behavior };
+    sl_status rc = SL_OK;
+    size_t last = SIZE_MAX, done = 0;
+    for (size_t at = 0; at <= n && rc == SL_OK;) {
+        bool found = false;
+        size_t first = 0, end = 0;
+        rc = sl_regex_find(s->p->regex, st->pattern, &s->w->regex, classes, n, at, &found, &first, &end, s->err);
+        if (rc != SL_OK || !found)
+            break;
+        if (first == end && end == last) {
+            at = end + 1;
+            continue;
+        }
+        if (first > done)
+            rc = parts_add(&p, from + done, from + first, st->invert);
+        if (rc == SL_OK)
+            rc = parts_add(&p, from + first, from + end, !st->invert);
+        at = last = done = end;
+    }
+    if (rc == SL_OK && done < n)
+        rc = parts_add(&p, from + done, to, st->invert);
+    return rc == SL_OK ? parts_flush(&p) : rc;
+}
+
+/* Run the steps from `number` on over one piece, which none of them sees beyond. */
+static sl_status cut(level *l, size_t number, size_t from, size_t to)
+{
+    const splitting *s = l->s;
+    if (number < s->p->n_steps && s->p->steps[number].kind == SL_PRETOK_SPLIT)
+        return cut_split(l, number, from, to);
+    if (number < s->p->n_steps && s->p->steps[number].kind == SL_PRETOK_CHUNKS)
+        return cut_chunks(l, number, from, to);
+    const size_t begin = byte_of(l, from), len = byte_of(l, to) - begin;
+    if (number == s->p->n_steps)
+        return s->fn(s->arg, l->text + begin, len, s->err);
+    return change(l, number, l->text + begin, len, s->first && begin == 0);
 }
 
 sl_status sl_pretok_split(const sl_pretok *p, sl_pretok_work *w, const char *text, size_t len, size_t n_chars,
-                          sl_piece_fn *fn, void *arg, sl_err *err)
+                          bool first, sl_piece_fn *fn, void *arg, sl_err *err)
 {
-    const bool ascii = n_chars == len;
-    sl_status rc = work_prepare(p, w, err);
-    if (rc == SL_OK && !ascii)
-        rc = fold(p, w, text, len, n_chars, err);
-    if (rc != SL_OK)
-        return rc;
-    struct split s = { p, w, ascii ? text : w->folded, text, ascii, fn, arg, err };
-    return cut(&s, 0, 0, n_chars);
+    const splitting s = { p, w, first, fn, arg, err };
+    return len > 0 ? run_level(&s, 0, (level){ .text = text }, len, n_chars) : SL_OK;
 }

@@ -167,8 +167,8 @@ static sl_status make(sl_tokenizer *t, const sl_vocab *v, sl_err *err)
     sl_status rc = check_ids(v, err);
     if (rc == SL_OK)
         rc = keep_around(t, v, err);
-    if (rc == SL_OK && v->pre)
-        rc = sl_pretok_create(&t->pretok, v->pre, err);
+    if (rc == SL_OK && (v->pre || v->n_pretoks > 0))
+        rc = sl_pretok_create(&t->pretok, v, err);
     if (rc == SL_OK)
         rc = sl_lexicon_init(&t->lexicon, v, err);
     if (rc == SL_OK)

@@ -81,7 +81,7 @@ typedef struct sl_norm_step {
 
 typedef enum sl_pretok_kind {
     SL_PRETOK_SPLIT,        /* at `pattern`, see behavior and invert */
-    SL_PRETOK_PREFIX_SPACE, /* a space in front of a piece that does not begin with white space */
+    SL_PRETOK_PREFIX_SPACE, /* a space in front of a piece that does not begin with one */
     SL_PRETOK_BYTE_LEVEL,   /* from here on a piece is its bytes in GPT-2's alphabet, for later patterns too */
     SL_PRETOK_METASPACE,    /* each space becomes `text`, which may be put in front: prepend */
     SL_PRETOK_CHUNKS,       /* pieces of `length` characters (FixedLength) */
@@ -105,6 +105,7 @@ typedef struct sl_pretok_step {
     sl_pretok_kind kind;
     sl_bytes pattern;
     bool regex; /* of `pattern`; else a literal string */
+    bool rust;  /* the regex is meant as Rust's fancy-regex has it (tiktoken), not as Oniguruma does */
     sl_split_behavior behavior;
     bool invert; /* what lies between the matches counts as the match */
     sl_bytes text;
@@ -177,6 +178,8 @@ void sl_vocab_fini(sl_vocab *v); /* frees the arena; accepts a zeroed one */
 sl_norm_step *sl_vocab_add_norm(sl_vocab *v, sl_norm_kind kind);
 sl_pretok_step *sl_vocab_add_pretok(sl_vocab *v, sl_pretok_kind kind);
 sl_decode_step *sl_vocab_add_decoder(sl_vocab *v, sl_decode_kind kind);
+/* Whether a text begins with the begin token, by the name of the pre-tokenizer: where a GGUF file says nothing. */
+bool sl_vocab_pre_adds_bos(const char *pre);
 /* A split as the `tokenizers` library's Split with a regex and "Isolated". */
 sl_pretok_step *sl_vocab_add_split(sl_vocab *v, const char *regex);
 

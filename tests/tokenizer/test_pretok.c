@@ -26,9 +26,9 @@ static void expect_pieces(const char *pre, const char *text, const char *want)
     sl_pretok_work w = { 0 };
     sl_str got = { 0 };
     size_t n_chars = 0;
-    assert_int_equal(sl_pretok_create(&p, pre, NULL), SL_OK);
+    assert_int_equal(sl_pretok_create(&p, &(sl_vocab){ .pre = pre }, NULL), SL_OK);
     assert_int_equal(sl_utf8_valid(text, strlen(text), &n_chars), strlen(text));
-    assert_int_equal(sl_pretok_split(p, &w, text, strlen(text), n_chars, append_piece, &got, NULL), SL_OK);
+    assert_int_equal(sl_pretok_split(p, &w, text, strlen(text), n_chars, true, append_piece, &got, NULL), SL_OK);
     assert_string_equal(got.len ? got.data : "", want);
     sl_str_fini(&got);
     sl_pretok_work_fini(&w);
@@ -98,8 +98,8 @@ static void the_callers_status_ends_it(void **state)
     sl_pretok *p = NULL;
     sl_pretok_work w = { 0 };
     int n = 0;
-    assert_int_equal(sl_pretok_create(&p, "default", NULL), SL_OK);
-    assert_int_equal(sl_pretok_split(p, &w, "a b c d", 7, 7, stop_at_second, &n, NULL), SL_ECANCELED);
+    assert_int_equal(sl_pretok_create(&p, &(sl_vocab){ .pre = "default" }, NULL), SL_OK);
+    assert_int_equal(sl_pretok_split(p, &w, "a b c d", 7, 7, true, stop_at_second, &n, NULL), SL_ECANCELED);
     assert_int_equal(n, 2);
     sl_pretok_work_fini(&w);
     sl_pretok_destroy(p);
