@@ -23,6 +23,32 @@
 extern "C" {
 #endif
 
+/* ---- texts ------------------------------------------------------------------- */
+
+/* The tokenizer and the chat templates of a model, with or without its weights. */
+typedef struct sl_text sl_text;
+
+typedef struct sl_text_options {
+    /* Cut texts as this known pre-tokenizer does ("qwen2"), whatever the file says; NULL: as the file says. For files
+     * whose own name for it is not known. */
+    const char *pretokenizer;
+} sl_text_options;
+
+/* `path` is a .gguf file, a Hugging Face folder (tokenizer.json or another vocabulary, tokenizer_config.json and what
+ * else there is of it), or a vocabulary's file alone. `o` may be NULL. SL_ENOTFOUND, SL_EIO, SL_EFORMAT,
+ * SL_EUNSUPPORTED, SL_ENOMEM; the text names the file and the place in it. */
+SL_API sl_status sl_text_open(sl_text **out, const char *path, const sl_text_options *o, sl_err *err);
+SL_API void sl_text_close(sl_text *t); /* accepts NULL */
+
+/* NULL when there is no vocabulary, or none that can be used; `why` (may be NULL) then says what is wrong with it.
+ * Used with tokenizer/tokenizer.h. */
+struct sl_tokenizer;
+SL_API const struct sl_tokenizer *sl_text_tokenizer(const sl_text *t, sl_err *why);
+/* By name: "default" (NULL means that one), "tool_use" where a model has another for tools. NULL: there is none. */
+SL_API const char *sl_text_chat_template(const sl_text *t, const char *name);
+SL_API size_t sl_text_n_chat_templates(const sl_text *t);
+SL_API const char *sl_text_chat_template_name(const sl_text *t, size_t i); /* i < n */
+
 /* ---- models ------------------------------------------------------------------ */
 
 typedef struct sl_model sl_model;
@@ -30,6 +56,8 @@ typedef struct sl_model sl_model;
 /* Map a .gguf file, check it, read its vocabulary if it has one. SL_ENOTFOUND, SL_EIO, SL_EFORMAT,
  * SL_EUNSUPPORTED, SL_ENOMEM; the text names file and tensor or key. */
 SL_API sl_status sl_model_open(sl_model **out, const char *path, sl_err *err);
+/* The same with choices for its texts. */
+SL_API sl_status sl_model_open_with(sl_model **out, const char *path, const sl_text_options *o, sl_err *err);
 SL_API void sl_model_close(sl_model *m); /* accepts NULL; after every engine of it */
 
 typedef struct sl_model_info {
@@ -51,12 +79,9 @@ typedef struct sl_tensor_info {
 } sl_tensor_info;
 SL_API void sl_model_tensor(const sl_model *m, size_t i, sl_tensor_info *out); /* i < n_tensors, file order */
 
-/* The chat template that the file carries; NULL: none. */
-SL_API const char *sl_model_chat_template(const sl_model *m);
-/* NULL when the file has no vocabulary; `why` (may be NULL) then says what is wrong with it.
- * Used with tokenizer/tokenizer.h. */
-struct sl_tokenizer;
-SL_API const struct sl_tokenizer *sl_model_tokenizer(const sl_model *m, sl_err *why);
+SL_API const sl_text *sl_model_text(const sl_model *m);       /* never NULL */
+SL_API const char *sl_model_chat_template(const sl_model *m); /* the one named "default"; NULL: none */
+SL_API const struct sl_tokenizer *sl_model_tokenizer(const sl_model *m, sl_err *why); /* as sl_text_tokenizer */
 
 /* ---- engines ----------------------------------------------------------------- */
 

@@ -65,6 +65,12 @@ const sl_opt sl_opts_sampling[] = {
     { 0 },
 };
 
+const sl_opt sl_opts_text[] = {
+    { "override-pretokenizer", NULL, "NAME", "cut texts as NAME does (qwen2, llama-bpe, ...), whatever the file says",
+      SL_OPT_TEXT, SL_ARG(override_pretokenizer), 0, 0, NULL },
+    { 0 },
+};
+
 const sl_opt sl_opts_common[] = {
     { "model", "m", "FILE", "another way to give MODEL", SL_OPT_TEXT, SL_ARG(model_option), 0, 0, NULL },
     { "help", "h", NULL, "this text", SL_OPT_FLAG, SL_ARG(help), 0, 0, NULL },

@@ -22,6 +22,7 @@ typedef struct sl_args {
     const char *model, *model_option; /* the first argument, or -m FILE */
     const char *text;                 /* the argument after it */
     bool help, quiet, json;
+    const char *override_pretokenizer;
     /* engine */
     int64_t threads, ctx_size, ubatch_size, kv_page, attn_window;
     const char *act, *kv_type, *mode, *fusion, *attn, *trace;
@@ -63,7 +64,8 @@ extern const sl_command sl_cmd_run, sl_cmd_bench, sl_cmd_perplexity, sl_cmd_logi
     sl_cmd_parse, sl_cmd_info;
 
 /* Option tables that several commands take. */
-extern const sl_opt sl_opts_context[], sl_opts_engine[], sl_opts_sampling[], sl_opts_common[], sl_opts_quiet_json[];
+extern const sl_opt sl_opts_context[], sl_opts_engine[], sl_opts_sampling[], sl_opts_text[], sl_opts_common[],
+    sl_opts_quiet_json[];
 #define SL_ARG(field) offsetof(sl_args, field)
 
 extern const sl_args sl_args_default;

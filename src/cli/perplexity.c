@@ -133,6 +133,7 @@ static const sl_opt own[] = {
 };
 static const sl_opt_group groups[] = {
     { "Options", own },
+    { "Tokenizer", sl_opts_text },
     { "Engine", sl_opts_engine },
     { "Output", sl_opts_quiet_json },
     { "Common", sl_opts_common },

@@ -75,6 +75,11 @@ static sl_exit print_text(const sl_template *t, const sl_tokenizer *tokenizer, c
     return code;
 }
 
+static bool has_tools(const json_t *request)
+{
+    return json_array_size(json_object_get(request, "tools")) > 0;
+}
+
 static sl_exit render_request(const sl_args *args)
 {
     sl_err err = { 0 };
@@ -84,10 +89,10 @@ static sl_exit render_request(const sl_args *args)
     sl_exit code = SL_EXIT_OK;
     json_t *request = read_json(args->request, &code);
     if (!code)
-        code = sl_session_open(&s, args);
+        code = sl_session_open_text(&s, args);
     if (!code && !(tokenizer = sl_session_tokenizer(&s)))
         code = SL_EXIT_FAILED;
-    const char *source = code ? NULL : sl_model_chat_template(s.model);
+    const char *source = code ? NULL : sl_session_chat_template(&s, has_tools(request));
     if (!code && !source)
         code = sl_cli_failed("%s: the model has no chat template", args->model);
     if (!code && sl_template_create(&t, source, strlen(source), &err))
@@ -120,7 +125,9 @@ static const sl_opt own[] = {
     { "context", NULL, "FILE", "JSON object of the template's variables", SL_OPT_TEXT, SL_ARG(context), 0, 0, NULL },
     { 0 },
 };
-static const sl_opt_group groups[] = { { "Options", own }, { "Common", sl_opts_common }, { 0 } };
+static const sl_opt_group groups[] = {
+    { "Options", own }, { "Tokenizer", sl_opts_text }, { "Common", sl_opts_common }, { 0 }
+};
 
 const sl_command sl_cmd_render = {
     .name = "render",

@@ -91,7 +91,7 @@ static sl_request make_request(const sl_talk *k)
 static sl_exit load_template(sl_talk *k)
 {
     sl_err err = { 0 };
-    const char *source = k->args->no_template ? NULL : sl_model_chat_template(k->session.model);
+    const char *source = k->args->no_template ? NULL : sl_session_chat_template(&k->session, false);
     if (!source) {
         if (k->args->system)
             return sl_cli_usage("--system needs a chat template%s",
@@ -346,6 +346,7 @@ static const sl_opt own[] = {
 };
 static const sl_opt_group groups[] = {
     { "Text", own },
+    { "Tokenizer", sl_opts_text },
     { "Sampling", sl_opts_sampling },
     { "Context", sl_opts_context },
     { "Engine", sl_opts_engine },

@@ -56,14 +56,16 @@ static sl_exit find_model(const char *model, sl_str *path)
                          (int)folder, path->data);
 }
 
-sl_exit sl_session_open(sl_session *s, const sl_args *args)
+static sl_exit open_found(sl_session *s, const sl_args *args, bool text_only)
 {
     sl_err err = { 0 };
     sl_str path = { 0 };
     const double begin = sl_cli_now();
+    const sl_text_options o = { .pretokenizer = args->override_pretokenizer };
     struct stat sb;
     sl_exit code = find_model(args->model, &path);
-    if (!code && sl_model_open(&s->model, path.data, &err))
+    if (!code &&
+        (text_only ? sl_text_open(&s->text, path.data, &o, &err) : sl_model_open_with(&s->model, path.data, &o, &err)))
         code = sl_cli_failed("%s", err.msg);
     if (!code && stat(path.data, &sb))
         code = sl_cli_failed("%s: %s", path.data, strerror(errno));
@@ -76,19 +78,43 @@ sl_exit sl_session_open(sl_session *s, const sl_args *args)
     return code;
 }
 
+sl_exit sl_session_open(sl_session *s, const sl_args *args)
+{
+    return open_found(s, args, false);
+}
+
+sl_exit sl_session_open_text(sl_session *s, const sl_args *args)
+{
+    return open_found(s, args, true);
+}
+
+static const sl_text *text_of(const sl_session *s)
+{
+    return s->text ? s->text : sl_model_text(s->model);
+}
+
 const sl_tokenizer *sl_session_tokenizer(const sl_session *s)
 {
     sl_err why = { 0 };
-    const sl_tokenizer *t = sl_model_tokenizer(s->model, &why);
+    const sl_tokenizer *t = sl_text_tokenizer(text_of(s), &why);
     if (!t)
         sl_cli_failed("%s", why.msg);
     return t;
 }
 
+const char *sl_session_chat_template(const sl_session *s, bool tools)
+{
+    const char *source = tools ? sl_text_chat_template(text_of(s), "tool_use") : NULL;
+    return source ? source : sl_text_chat_template(text_of(s), NULL);
+}
+
 sl_exit sl_session_check_ids(const sl_session *s, const sl_ids *ids, const char *what)
 {
-    sl_model_info info;
-    sl_model_describe(s->model, &info);
+    sl_model_info info = { 0 };
+    if (s->model)
+        sl_model_describe(s->model, &info);
+    else
+        info.n_vocab = sl_tokenizer_size(sl_text_tokenizer(s->text, NULL));
     for (size_t i = 0; i < ids->n; i++)
         if (ids->data[i] < 0 || (size_t)ids->data[i] >= info.n_vocab)
             return sl_cli_usage("%s: id %d is outside the vocabulary (0 to %zu)", what, ids->data[i], info.n_vocab - 1);
@@ -240,6 +266,7 @@ sl_exit sl_session_end(sl_session *s, const sl_args *args, sl_exit code)
     if (s->trace)
         fclose(s->trace);
     sl_engine_destroy(s->engine);
+    sl_text_close(s->text);
     sl_model_close(s->model);
     *s = (sl_session){ 0 };
     return code;

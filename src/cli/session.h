@@ -2,6 +2,7 @@
 #ifndef SL_CLI_SESSION_H
 #define SL_CLI_SESSION_H
 
+#include <stdbool.h>
 #include <stdio.h>
 #include <sys/types.h>
 #include "cli/cli.h"
@@ -9,7 +10,8 @@
 #include "tokenizer/tokenizer.h"
 
 typedef struct sl_session {
-    sl_model *model;
+    sl_model *model; /* NULL: only its texts are open */
+    sl_text *text;   /* NULL: those of the model */
     sl_engine *engine;
     sl_engine_options options;
     double load_s; /* model and engine */
@@ -18,8 +20,10 @@ typedef struct sl_session {
     ino_t model_ino;
 } sl_session;
 
-/* Find MODEL (a file, or the name of a cached model) and open it. */
+/* Find MODEL (a file, a folder, or the name of a cached model) and open it. */
 sl_exit sl_session_open(sl_session *s, const sl_args *args);
+/* The same for commands that need no weights: of a folder the tokenizer and its configuration are enough. */
+sl_exit sl_session_open_text(sl_session *s, const sl_args *args);
 
 /* Refuse to write to the model's file, or to a file that this command reads. To be called before `path` is
  * opened, which would empty it; `option` names it. */
@@ -32,10 +36,12 @@ sl_exit sl_session_tell(const sl_session *s, const sl_args *args);
 /* Both, then make the engine. */
 sl_exit sl_session_start(sl_session *s, const sl_args *args, size_t n_seqs, size_t n_outputs);
 
-/* NULL, with a message, when the file has no vocabulary. */
+/* NULL, with a message, when there is no vocabulary. */
 const sl_tokenizer *sl_session_tokenizer(const sl_session *s);
+/* For a request with or without tools. NULL: the model has no template. */
+const char *sl_session_chat_template(const sl_session *s, bool tools);
 
-/* Every id of *ids within the vocabulary; `what` names their origin. */
+/* Every id of *ids within the vocabulary (of the model, if it is open); `what` names their origin. */
 sl_exit sl_session_check_ids(const sl_session *s, const sl_ids *ids, const char *what);
 
 /* With --trace: its file, and its table on stderr unless quiet. Returns `code`, or a failure. */

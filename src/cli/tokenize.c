@@ -134,7 +134,7 @@ static sl_exit run(const sl_args *args)
         return sl_cli_usage("--stream goes with --detokenize, without --jsonl");
     if (args->ids && args->detokenize)
         return sl_cli_usage("--ids and --detokenize exclude each other");
-    sl_exit code = sl_session_open(&s, args);
+    sl_exit code = sl_session_open_text(&s, args);
     if (!code && !(z.tokenizer = sl_session_tokenizer(&s)))
         code = SL_EXIT_FAILED;
     if (!code && sl_cli_read_file(args->file ? args->file : "-", &input, &err))
@@ -167,7 +167,9 @@ static const sl_opt own[] = {
     { "file", "f", "FILE", "read FILE instead of stdin", SL_OPT_TEXT, SL_ARG(file), 0, 0, NULL },
     { 0 },
 };
-static const sl_opt_group groups[] = { { "Options", own }, { "Common", sl_opts_common }, { 0 } };
+static const sl_opt_group groups[] = {
+    { "Options", own }, { "Tokenizer", sl_opts_text }, { "Common", sl_opts_common }, { 0 }
+};
 
 const sl_command sl_cmd_tokenize = {
     .name = "tokenize",

@@ -15,6 +15,7 @@
 #include "executor/options.h"
 #include "executor/report.h"
 #include "executor/run.h"
+#include "tokenizer/tokenizer.h"
 #include "module/sampler.h"
 
 typedef struct sl_job sl_job;
@@ -393,7 +394,8 @@ static void generate(sl_engine *e, sl_slot *slot, float *logits, size_t n_vocab)
     sl_job *job = slot->job;
     const sl_request *r = &job->request;
     const int32_t token = sample(e, job, logits, n_vocab, slot->n_pos);
-    if (!r->ignore_eos && e->model->tokenizer && sl_tokenizer_ends(e->model->tokenizer, token)) {
+    const sl_tokenizer *t = r->ignore_eos ? NULL : sl_text_tokenizer(e->model->text, NULL);
+    if (t && sl_tokenizer_ends(t, token)) {
         free_slot(e, slot, SL_FINISH_STOP);
         return;
     }

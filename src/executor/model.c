@@ -1,17 +1,14 @@
 #include "executor/model.h"
 
-/* A model without a usable vocabulary still runs on token ids. */
-static sl_status load_tokenizer(sl_model *m)
-{
-    sl_vocab vocab = { 0 };
-    sl_status rc = sl_weights_vocab(m->net->weights, &vocab, &m->no_vocab);
-    if (!rc)
-        rc = sl_tokenizer_create(&m->tokenizer, &vocab, &m->no_vocab);
-    sl_vocab_fini(&vocab);
-    return rc;
-}
+#include "executor/text.h"
 
 sl_status sl_model_open(sl_model **out, const char *path, sl_err *err)
+{
+    return sl_model_open_with(out, path, NULL, err);
+}
+
+/* A model without a usable vocabulary still runs on token ids. */
+sl_status sl_model_open_with(sl_model **out, const char *path, const sl_text_options *o, sl_err *err)
 {
     *out = NULL;
     sl_model *m = sl_mem_zalloc(1, sizeof *m);
@@ -23,9 +20,7 @@ sl_status sl_model_open(sl_model **out, const char *path, sl_err *err)
         rc = sl_weights_get_str(m->net->weights, "general.name", false, &m->name, err);
     }
     if (!rc)
-        rc = sl_weights_get_str(m->net->weights, "tokenizer.chat_template", false, &m->template, err);
-    if (!rc && load_tokenizer(m) == SL_ENOMEM)
-        rc = sl_fail(err, SL_ENOMEM, "%s", m->no_vocab.msg);
+        rc = sl_text_of_weights(&m->text, m->net->weights, o, err);
     if (rc) {
         sl_model_close(m);
         return rc;
@@ -38,7 +33,7 @@ void sl_model_close(sl_model *m)
 {
     if (!m)
         return;
-    sl_tokenizer_destroy(m->tokenizer);
+    sl_text_close(m->text);
     sl_net_free(m->net);
     sl_mem_free(m);
 }
@@ -77,14 +72,17 @@ void sl_model_tensor(const sl_model *m, size_t i, sl_tensor_info *out)
                              .bytes = w->bytes };
 }
 
+const sl_text *sl_model_text(const sl_model *m)
+{
+    return m->text;
+}
+
 const char *sl_model_chat_template(const sl_model *m)
 {
-    return m->template;
+    return sl_text_chat_template(m->text, NULL);
 }
 
 const struct sl_tokenizer *sl_model_tokenizer(const sl_model *m, sl_err *why)
 {
-    if (!m->tokenizer && why)
-        *why = m->no_vocab;
-    return m->tokenizer;
+    return sl_text_tokenizer(m->text, why);
 }

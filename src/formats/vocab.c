@@ -14,8 +14,7 @@ static sl_status bad_type(const sl_weights *w, const char *name, const sl_gguf_k
                    is_array ? "array of " : "", sl_gguf_type_name(is_array ? k->elem : k->type), wanted);
 }
 
-/* An array of strings; the strings stay in the file. A missing key leaves *out alone. */
-static sl_status read_strings(const sl_weights *w, const char *name, sl_arena *arena, sl_bytes **out, size_t *n,
+sl_status sl_weights_get_strs(const sl_weights *w, const char *name, sl_arena *arena, sl_bytes **out, size_t *n,
                               sl_err *err)
 {
     const sl_gguf_key *k = sl_gguf_find_key(sl_weights_gguf(w), name);
@@ -37,7 +36,7 @@ static sl_status read_strings(const sl_weights *w, const char *name, sl_arena *a
 static sl_status read_tokens(const sl_weights *w, sl_vocab *v, sl_err *err)
 {
     static const char name[] = PREFIX "tokens";
-    const sl_status rc = read_strings(w, name, &v->arena, &v->tokens, &v->n_tokens, err);
+    const sl_status rc = sl_weights_get_strs(w, name, &v->arena, &v->tokens, &v->n_tokens, err);
     if (rc)
         return rc;
     if (!v->tokens)
@@ -53,7 +52,7 @@ static sl_status read_merges(const sl_weights *w, sl_vocab *v, sl_err *err)
 {
     static const char name[] = PREFIX "merges";
     sl_bytes *lines = NULL;
-    sl_status rc = read_strings(w, name, &v->arena, &lines, &v->n_merges, err);
+    sl_status rc = sl_weights_get_strs(w, name, &v->arena, &lines, &v->n_merges, err);
     if (!rc && !lines)
         rc = sl_fail(err, SL_EFORMAT, "%s: key %s is missing", sl_weights_path(w), name);
     if (!rc && !(v->merges = sl_arena_alloc(&v->arena, v->n_merges, sizeof *v->merges)))

@@ -2,16 +2,13 @@
 #include "formats/weights.h"
 
 #include <assert.h>
-#include <errno.h>
-#include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/mman.h>
-#include <sys/stat.h>
 #include <unistd.h>
 #include "base/num.h"
+#include "formats/file.h"
 #include "formats/gguf.h"
 
 #define ARCH_MAX 64  /* bytes of an architecture's name */
@@ -19,43 +16,12 @@
 
 struct sl_weights {
     sl_gguf gguf;
-    void *map; /* the file; NULL: its bytes are the caller's */
+    sl_file file; /* empty: its bytes are the caller's */
     char *path;
     const char *arch;
 };
 
 /* --- open -------------------------------------------------------------------------------- */
-
-/* *map stays NULL for an empty file. */
-static sl_status map_fd(int fd, void **map, size_t *n, sl_err *err)
-{
-    struct stat sb;
-    if (fstat(fd, &sb) < 0)
-        return sl_fail(err, SL_EIO, "%s", strerror(errno));
-    if (S_ISDIR(sb.st_mode))
-        return sl_fail(err, SL_EUNSUPPORTED, "a folder; the .gguf file itself is needed");
-    if (!S_ISREG(sb.st_mode))
-        return sl_fail(err, SL_EIO, "not a regular file");
-    *n = (size_t)sb.st_size;
-    if (*n == 0)
-        return SL_OK;
-    void *p = mmap(NULL, *n, PROT_READ, MAP_PRIVATE, fd, 0);
-    if (p == MAP_FAILED)
-        return sl_fail(err, errno == ENOMEM ? SL_ENOMEM : SL_EIO, "mapping %zu bytes: %s", *n, strerror(errno));
-    *map = p;
-    return SL_OK;
-}
-
-static sl_status map_file(const char *path, void **map, size_t *n, sl_err *err)
-{
-    /* NONBLOCK: a named pipe must be refused, not waited for. It means nothing for files. */
-    const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
-    if (fd < 0)
-        return sl_fail(err, errno == ENOENT ? SL_ENOTFOUND : SL_EIO, "%s", strerror(errno));
-    const sl_status rc = map_fd(fd, map, n, err);
-    close(fd);
-    return rc;
-}
 
 /* Name of part `no` (from 1) of a split model, by the convention PREFIX-00001-of-00003.gguf that
  * `path`, the name of part `own`, must follow; false where it does not. */
@@ -146,16 +112,15 @@ out:
 sl_status sl_weights_open(sl_weights **out, const char *path, sl_err *err)
 {
     *out = NULL;
-    void *map = NULL;
-    size_t n = 0;
-    sl_status rc = map_file(path, &map, &n, err);
+    sl_file file = { 0 };
+    sl_status rc = sl_file_map(&file, path, err);
     if (rc)
         return sl_fail_in(err, rc, "%s", path);
-    rc = sl_weights_open_bytes(out, path, map ? map : "", n, err);
-    if (!rc)
-        (*out)->map = map;
-    else if (map)
-        munmap(map, n);
+    rc = sl_weights_open_bytes(out, path, file.bytes, file.n, err);
+    if (rc)
+        sl_file_unmap(&file);
+    else
+        (*out)->file = file;
     return rc;
 }
 
@@ -163,9 +128,8 @@ void sl_weights_close(sl_weights *w)
 {
     if (!w)
         return;
-    if (w->map)
-        munmap(w->map, w->gguf.n_bytes);
     sl_gguf_fini(&w->gguf);
+    sl_file_unmap(&w->file);
     sl_mem_free(w->path);
     sl_mem_free(w);
 }

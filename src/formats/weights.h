@@ -42,6 +42,10 @@ sl_status sl_weights_get_f64(const sl_weights *w, const char *key, bool required
  * A string holding a NUL byte is SL_EFORMAT. */
 sl_status sl_weights_get_str(const sl_weights *w, const char *key, bool required, const char **out, sl_err *err);
 
+/* An array of strings, the list in `arena`, the strings borrowed. A missing key leaves *out and *n alone. */
+sl_status sl_weights_get_strs(const sl_weights *w, const char *key, sl_arena *arena, sl_bytes **out, size_t *n,
+                              sl_err *err);
+
 /* The vocabulary that the file carries, in the tokenizer's neutral form; its strings are
  * borrowed from w; sl_vocab_fini ends it. SL_ENOTFOUND when the file has none, SL_EUNSUPPORTED when it is not of the
  * BPE kind, SL_EFORMAT when its parts do not fit together; err names the key. */

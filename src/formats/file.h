@@ -1,0 +1,19 @@
+/* file.h - a file's bytes, mapped. */
+#ifndef SL_FORMATS_FILE_H
+#define SL_FORMATS_FILE_H
+
+#include <stddef.h>
+#include "base/status.h"
+
+typedef struct sl_file {
+    const char *bytes; /* "" for an empty file */
+    size_t n;
+    void *map; /* NULL: nothing to unmap */
+} sl_file;
+
+/* SL_ENOTFOUND, SL_EIO (also for what is no regular file), SL_EUNSUPPORTED (a folder), SL_ENOMEM; the text does not
+ * name the file. */
+sl_status sl_file_map(sl_file *out, const char *path, sl_err *err);
+void sl_file_unmap(sl_file *f); /* accepts a zeroed one */
+
+#endif

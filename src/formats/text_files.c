@@ -1,0 +1,245 @@
+/* text_files.c - which file is the vocabulary, and what it is by its content. */
+#include "formats/text_in.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include "base/num.h"
+#include "formats/vocab_files.h"
+
+#define SMALL_BYTES ((size_t)64 << 20) /* of a configuration */
+#define CHUNK_BYTES ((size_t)16 << 10)
+
+/* ---- small files -------------------------------------------------------------------------- */
+
+sl_status sl_text_path(char out[SL_TEXT_PATH_MAX], const char *dir, const char *name, sl_err *err)
+{
+    const size_t n = strlen(dir);
+    const int wrote = snprintf(out, SL_TEXT_PATH_MAX, "%s%s%s", dir, n && dir[n - 1] == '/' ? "" : "/", name);
+    return wrote > 0 && wrote < SL_TEXT_PATH_MAX ? SL_OK : sl_fail(err, SL_EINVAL, "%s: a path too long", dir);
+}
+
+static sl_status parse_small(sl_small_json *j, sl_err *err)
+{
+    if (j->file.n > SMALL_BYTES)
+        return sl_fail(err, SL_EUNSUPPORTED, "a configuration of %zu bytes", j->file.n);
+    const sl_status rc = sl_json_parse(&j->doc, j->file.bytes, j->file.n, err);
+    if (rc)
+        return rc;
+    j->root = j->doc.root;
+    return j->root->kind == SL_JSON_OBJECT ? SL_OK : sl_fail(err, SL_EFORMAT, "not a JSON object");
+}
+
+sl_status sl_small_json_open(sl_small_json *j, const char *dir, const char *name, sl_err *err)
+{
+    *j = (sl_small_json){ 0 };
+    sl_status rc = sl_text_path(j->path, dir, name, err);
+    if (rc)
+        return rc;
+    rc = sl_file_map(&j->file, j->path, err);
+    if (rc == SL_ENOTFOUND)
+        return SL_OK;
+    if (!rc)
+        rc = parse_small(j, err);
+    if (!rc)
+        return SL_OK;
+    rc = sl_fail_in(err, rc, "%s", j->path);
+    sl_small_json_close(j);
+    return rc;
+}
+
+void sl_small_json_close(sl_small_json *j)
+{
+    sl_json_fini(&j->doc);
+    sl_file_unmap(&j->file);
+    j->root = NULL;
+}
+
+/* ---- the vocabulary of a folder ------------------------------------------------------------- */
+
+static const struct {
+    const char *name;
+    sl_status (*read)(sl_vocab *out, const void *bytes, size_t n, sl_err *err);
+    bool own_specials;
+} vocab_files[] = {
+    { "tokenizer.json", sl_vocab_read_tokenizer_json, false },
+};
+
+/* *which stays -1 if there is no such file. */
+static sl_status read_vocab_of(sl_vocab *v, const char *dir, int *which, sl_err *err)
+{
+    sl_status rc = SL_ENOTFOUND;
+    *which = -1;
+    for (size_t i = 0; i < SL_COUNT(vocab_files) && rc == SL_ENOTFOUND; i++) {
+        char path[SL_TEXT_PATH_MAX];
+        sl_file file = { 0 };
+        rc = sl_text_path(path, dir, vocab_files[i].name, err);
+        if (!rc)
+            rc = sl_file_map(&file, path, err);
+        if (rc == SL_ENOTFOUND)
+            continue;
+        *which = (int)i;
+        if (!rc)
+            rc = vocab_files[i].read(v, file.bytes, file.n, err);
+        if (rc)
+            rc = sl_fail_in(err, rc == SL_ENOTFOUND ? SL_EFORMAT : rc, "%s", path);
+        sl_file_unmap(&file);
+    }
+    return rc == SL_ENOTFOUND ? sl_fail(err, SL_ENOTFOUND,
+                                        "%s: no tokenizer.json, tokenizer.model, *.tiktoken or "
+                                        "tekken.json in this folder",
+                                        dir)
+                              : rc;
+}
+
+void sl_text_files_drop_vocab(sl_text_files *t)
+{
+    sl_vocab_fini(&t->vocab);
+    sl_weights_close(t->weights);
+    t->weights = NULL;
+}
+
+static void no_vocab(sl_text_files *t, sl_status rc)
+{
+    t->no_vocab = rc;
+    sl_vocab_fini(&t->vocab);
+}
+
+static sl_status open_folder(sl_text_files *t, const char *dir, sl_err *err)
+{
+    sl_small_json config = { 0 };
+    int which = -1;
+    sl_status rc = sl_small_json_open(&config, dir, "tokenizer_config.json", err);
+    if (rc)
+        return rc;
+    sl_status vocab_rc = read_vocab_of(&t->vocab, dir, &which, &t->why);
+    if (!vocab_rc)
+        vocab_rc = sl_text_config(&t->vocab, dir, &config, vocab_files[which].own_specials, &t->why);
+    if (vocab_rc)
+        no_vocab(t, vocab_rc);
+    rc = sl_text_templates(t, dir, &config, err);
+    sl_small_json_close(&config);
+    return rc;
+}
+
+/* ---- GGUF ----------------------------------------------------------------------------------- */
+
+static bool plain_name(sl_bytes name)
+{
+    for (size_t i = 0; i < name.len; i++)
+        if (!strchr("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-", name.data[i]) || !name.data[i])
+            return false;
+    return name.len > 0 && name.len <= 64;
+}
+
+/* tokenizer.chat_template, and tokenizer.chat_template.NAME for each of tokenizer.chat_templates. */
+static sl_status add_templates_of(sl_text_files *t, const sl_weights *w, sl_err *err)
+{
+    static const char key[] = "tokenizer.chat_template";
+    const char *source = NULL;
+    sl_bytes *names = NULL;
+    size_t n = 0;
+    sl_status rc = sl_weights_get_str(w, key, false, &source, err);
+    if (!rc && source)
+        rc = sl_text_add_template(t, (sl_bytes){ "default", 7 }, (sl_bytes){ source, strlen(source) },
+                                  sl_weights_path(w), err);
+    if (!rc)
+        rc = sl_weights_get_strs(w, "tokenizer.chat_templates", &t->arena, &names, &n, err);
+    for (size_t i = 0; i < n && !rc; i++) {
+        char of_name[120];
+        if (!plain_name(names[i]))
+            return sl_fail(err, SL_EFORMAT, "%s: key tokenizer.chat_templates: name %zu is no word of letters",
+                           sl_weights_path(w), i);
+        snprintf(of_name, sizeof of_name, "%s.%.*s", key, (int)names[i].len, names[i].data);
+        source = NULL;
+        if (names[i].len != 7 || memcmp(names[i].data, "default", 7) != 0)
+            rc = sl_weights_get_str(w, of_name, false, &source, err);
+        if (!rc && source)
+            rc = sl_text_add_template(t, names[i], (sl_bytes){ source, strlen(source) }, sl_weights_path(w), err);
+    }
+    return rc;
+}
+
+static sl_status read_weights(sl_text_files *t, const sl_weights *w, sl_err *err)
+{
+    const sl_status rc = sl_weights_vocab(w, &t->vocab, &t->why);
+    if (rc)
+        no_vocab(t, rc);
+    return add_templates_of(t, w, err);
+}
+
+/* ---- one file ----------------------------------------------------------------------------- */
+
+static bool begins_as_json(const sl_file *f)
+{
+    size_t i = 0;
+    while (i < f->n && strchr(" \t\r\n", f->bytes[i]) && f->bytes[i])
+        i++;
+    return i < f->n && f->bytes[i] == '{';
+}
+
+static sl_status open_gguf(sl_text_files *t, const char *path, sl_err *err)
+{
+    const sl_status rc = sl_weights_open(&t->weights, path, err);
+    return rc ? rc : read_weights(t, t->weights, err);
+}
+
+static sl_status open_file(sl_text_files *t, const char *path, sl_err *err)
+{
+    sl_file f = { 0 };
+    sl_status rc = sl_file_map(&f, path, err);
+    if (rc)
+        return sl_fail_in(err, rc, "%s", path);
+    if (!begins_as_json(&f)) {
+        sl_file_unmap(&f);
+        return open_gguf(t, path, err); /* which also says what else a file is */
+    }
+    rc = sl_vocab_read_tokenizer_json(&t->vocab, f.bytes, f.n, &t->why);
+    if (rc)
+        no_vocab(t, sl_fail_in(&t->why, rc, "%s", path));
+    sl_file_unmap(&f);
+    return SL_OK;
+}
+
+/* ---- open ---------------------------------------------------------------------------------- */
+
+static void begin(sl_text_files *t)
+{
+    *t = (sl_text_files){ 0 };
+    sl_vocab_init(&t->vocab);
+    sl_arena_init(&t->arena, CHUNK_BYTES);
+}
+
+/* Out of memory is an error of its own wherever it happens. */
+static sl_status end(sl_text_files *t, sl_status rc, sl_err *err)
+{
+    if (!rc && t->no_vocab == SL_ENOMEM)
+        rc = sl_fail(err, SL_ENOMEM, "%s", t->why.msg);
+    if (rc)
+        sl_text_files_fini(t);
+    return rc;
+}
+
+sl_status sl_text_files_of_weights(sl_text_files *out, const sl_weights *w, sl_err *err)
+{
+    begin(out);
+    return end(out, read_weights(out, w, err), err);
+}
+
+sl_status sl_text_files_open(sl_text_files *out, const char *path, sl_err *err)
+{
+    struct stat sb;
+    begin(out);
+    if (stat(path, &sb) < 0)
+        return end(out, sl_fail(err, errno == ENOENT ? SL_ENOTFOUND : SL_EIO, "%s: %s", path, strerror(errno)), err);
+    return end(out, S_ISDIR(sb.st_mode) ? open_folder(out, path, err) : open_file(out, path, err), err);
+}
+
+void sl_text_files_fini(sl_text_files *t)
+{
+    sl_text_files_drop_vocab(t);
+    sl_arena_fini(&t->arena);
+    t->templates = NULL;
+    t->n_templates = 0;
+}
