@@ -118,7 +118,7 @@ static sl_exit prepare_stops(sl_parsing *p, const sl_template *t)
 static sl_exit ask_template(sl_parsing *p)
 {
     sl_template *t = NULL;
-    const char *source = sl_model_chat_template(p->session.model);
+    const char *source = sl_session_chat_template(&p->session, false);
     if (source)
         sl_template_create(&t, source, strlen(source), NULL);
     sl_exit code = find_opening(p, t);
@@ -145,7 +145,7 @@ static sl_reply_options options_of(sl_parsing *p)
     const bool automatic = !tools || strcmp(tools, "auto") == 0;
     return (sl_reply_options){
         .tokenizer = p->tokenizer,
-        .tools = automatic ? sl_reply_tools(p->tokenizer, sl_model_chat_template(p->session.model))
+        .tools = automatic ? sl_reply_tools(p->tokenizer, sl_session_chat_template(&p->session, true))
                            : (unsigned)sl_reply_tools_named(tools),
         .inline_reasoning = reasoning && strcmp(reasoning, "none") == 0,
         .opening = bytes_of(&p->opening),
@@ -182,7 +182,7 @@ static sl_exit run(const sl_args *args)
     sl_parsing p = { .args = args, .turn_end.id = -1 };
     if (args->tokens.n != 1)
         return sl_cli_usage("parse takes the reply's ids: --tokens IDS|FILE");
-    sl_exit code = sl_session_open(&p.session, args);
+    sl_exit code = sl_session_open_text(&p.session, args);
     if (!code && !(p.tokenizer = sl_session_tokenizer(&p.session)))
         code = SL_EXIT_FAILED;
     if (!code)
@@ -223,7 +223,9 @@ static const sl_opt own[] = {
       NULL },
     { 0 },
 };
-static const sl_opt_group groups[] = { { "Options", own }, { "Common", sl_opts_common }, { 0 } };
+static const sl_opt_group groups[] = {
+    { "Options", own }, { "Tokenizer", sl_opts_text }, { "Common", sl_opts_common }, { 0 }
+};
 
 const sl_command sl_cmd_parse = {
     .name = "parse",

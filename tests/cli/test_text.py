@@ -12,6 +12,30 @@ TINY = f"{DATA}/tokenizer/tiny_bytelevel_gpt2"
 OVERRIDE = ["--override-pretokenizer", "gpt-2"]
 
 
+class Reference(unittest.TestCase):
+    """Every text of the small tokenizers: ids, ids with what is put around, and the text of them."""
+    FOLDERS = ["tiny_bytelevel_gpt2", "tiny_regex_1digit_nfc", "tiny_regex_3digits_bos", "tiny_spm_bytefallback"]
+
+    def lines(self, name, *args, given):
+        out = good("tokenize", f"{DATA}/tokenizer/{name}", "--jsonl", *args,
+                   stdin="".join(json.dumps(g) + "\n" for g in given)).text.split("\n")[:-1]
+        self.assertEqual(len(out), len(given))
+        return [json.loads(line) for line in out]
+
+    def test_ids(self):
+        for name in self.FOLDERS:
+            cases = load_jsonl(f"{DATA}/tokenizer/{name}/cases.jsonl")
+            for key, args in (("ids", ["--no-special"]), ("ids_special", [])):
+                for case, got in zip(cases, self.lines(name, *args, given=[c["text"] for c in cases])):
+                    self.assertEqual(got, case.get(key, case["ids"]), (name, key, case["text"][:80]))
+
+    def test_text(self):
+        for name in self.FOLDERS:
+            cases = load_jsonl(f"{DATA}/tokenizer/{name}/cases.jsonl")
+            for case, got in zip(cases, self.lines(name, "--detokenize", given=[c["ids"] for c in cases])):
+                self.assertEqual(got, case.get("decoded", case["text"]), (name, case["text"][:80]))
+
+
 class Folders(unittest.TestCase):
     def setUp(self):
         self.folder = tempfile.mkdtemp()
@@ -58,8 +82,8 @@ class Folders(unittest.TestCase):
 
     def test_refused(self):
         for model, says in [(f"{self.folder}/none", "none: No such file"), (tempfile.gettempdir(), "no tokenizer.json"),
-                            (self.folder, 'pre-tokenizer "no-such" is not known; known: '),
-                            (LLAMA, 'pre-tokenizer "no-such" is not known; known: ')]:
+                            (self.folder, 'pre-tokenizer "no-such" is not known; known'),
+                            (LLAMA, 'pre-tokenizer "no-such" is not known; known')]:
             r = sluice("tokenize", model, "--override-pretokenizer", "no-such", stdin="a")
             self.assertEqual((r.code, r.errors.count("\n")), (1, 1), r.errors)
             self.assertIn(says, r.errors)
