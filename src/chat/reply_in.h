@@ -38,7 +38,8 @@ sl_scan_result sl_scan_byte(sl_scan *s, char c);
 bool sl_scan_in_string(const sl_scan *s);
 
 /* The text that a JSON string stands for, byte by byte, quotes left out by the caller; zero it
- * first. Lone surrogates become U+FFFD. */
+ * first. Lone surrogates and
+ * codes cut short become U+FFFD. */
 typedef struct sl_unescape {
     uint8_t state;
     uint32_t code, high;

@@ -254,9 +254,14 @@ static void take_code(sl_unescape *u, sl_str *out)
 void sl_unescape_byte(sl_unescape *u, char c, sl_str *out)
 {
     static const char letters[] = "bfnrt", meant[] = "\b\f\n\r\t";
+    const int v = hex_value(c);
+    if (u->state >= HEX_1 && v < 0) { /* cut short: no code, and c is a byte as any other */
+        drop_high(u, out);
+        put_code(0xfffd, out);
+        u->state = PLAIN;
+    }
     if (u->state >= HEX_1) {
-        const int v = hex_value(c);
-        u->code = u->code << 4 | (uint32_t)(v < 0 ? 0 : v);
+        u->code = u->code << 4 | (uint32_t)v;
         if (u->state == HEX_4)
             take_code(u, out);
         u->state = u->state == HEX_4 ? PLAIN : (uint8_t)(u->state + 1);
@@ -280,5 +285,7 @@ void sl_unescape_byte(sl_unescape *u, char c, sl_str *out)
 void sl_unescape_end(sl_unescape *u, sl_str *out)
 {
     drop_high(u, out);
+    if (u->state >= HEX_1)
+        put_code(0xfffd, out);
     *u = (sl_unescape){ 0 };
 }

@@ -10,7 +10,7 @@
 #include <cmocka.h>
 
 #include "base/num.h"
-#include "replies.h"
+#include "support/replies.h"
 
 #define CALL(json)      T "<tool_call>\n" json "\n" T "</tool_call>"
 #define DS(words)       T "<｜tool▁" words "｜>"
@@ -166,6 +166,7 @@ static void test_hermes(void **state)
           "{}{}[f - {\"a\": \"ü🏔\\n\"}]" },
         { BOTH, CALL("{\"arguments\": \"{\\\"a\\\": \\ud83c 1}\", \"name\": \"f\"}"),
           "{}{}[f - {\"a\": \xef\xbf\xbd 1}]" },
+        { BOTH, CALL("{\"name\": \"f\", \"arguments\": \"{\\\"\\ud8é\\\"}\"}"), "{}{}[f - {\"\xef\xbf\xbdé\"}]" },
         { BOTH, CALL("{\"name\": \"f\", \"arguments\": \"Paris\"}"), "{}{}[f - \"Paris\"]" },
         { BOTH, CALL("{\"name\": \"f\", \"arguments\": \"\"}"), "{}{}[f - \"\"]" },
         /* No end tag, no brace, too much of them */

@@ -12,7 +12,7 @@
 
 #include "base/mem.h"
 #include "base/num.h"
-#include "replies.h"
+#include "support/replies.h"
 
 #define FFFD "\xef\xbf\xbd"
 

@@ -2,8 +2,8 @@
  *
  * In a reply's text the byte 0x02 stands before a tag that is one token; where the vocabulary has
  * no such token, it means nothing and the tag is letters. All else is a token for each byte. */
-#ifndef TESTS_CHAT_REPLIES_H
-#define TESTS_CHAT_REPLIES_H
+#ifndef TESTS_SUPPORT_REPLIES_H
+#define TESTS_SUPPORT_REPLIES_H
 
 #include "chat/reply.h"
 
@@ -25,8 +25,11 @@ void replies_ids(const sl_tokenizer *t, const char *text, size_t len, sl_ids *ou
  * up is "-"; without a reasoning or a content there is nothing between the braces. */
 void replies_line(const sl_reply_whole *w, sl_str *out);
 
-/* The line of these ids. With `check`, the ids are fed once more and each event is held against the
- * rules (UTF-8, order, never empty). on_event and user of *o are set here. */
+/* What these ids come to, with or without the reply's end; each event is held against the rules
+ * (UTF-8, never empty, calls in order), and the program aborted if it breaks one. on_event and user
+ * of *o are set here. */
+void replies_collect(const sl_reply_options *o, const int32_t *ids, size_t n, bool ended, sl_reply_whole *out);
+/* The line of a whole reply; to be freed. */
 char *replies_run(const sl_reply_options *o, const int32_t *ids, size_t n);
 
 bool replies_is_utf8(const char *s, size_t n);

@@ -1,4 +1,4 @@
-#include "replies.h"
+#include "support/replies.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -163,22 +163,29 @@ static void on_event(void *user, const sl_reply_event *e)
     sl_reply_collect(&r->whole, e);
 }
 
-char *replies_run(const sl_reply_options *given, const int32_t *ids, size_t n)
+void replies_collect(const sl_reply_options *given, const int32_t *ids, size_t n, bool ended, sl_reply_whole *out)
 {
     run state = { 0 };
     sl_reply *r = NULL;
-    sl_str line = { 0 };
     sl_reply_options o = *given;
     o.on_event = on_event;
     o.user = &state;
     need(!sl_reply_create(&r, &o, NULL), "no reply");
     for (size_t i = 0; i < n; i++)
         need(!sl_reply_feed(r, ids[i], NULL), "no memory");
-    need(!sl_reply_end(r, NULL), "no memory");
+    need(!ended || !sl_reply_end(r, NULL), "no memory");
     need(sl_reply_n_calls(r) == state.n_calls, "another number of calls");
-    replies_line(&state.whole, &line);
-    sl_reply_whole_fini(&state.whole);
     sl_reply_destroy(r);
+    *out = state.whole;
+}
+
+char *replies_run(const sl_reply_options *o, const int32_t *ids, size_t n)
+{
+    sl_reply_whole whole = { 0 };
+    sl_str line = { 0 };
+    replies_collect(o, ids, n, true, &whole);
+    replies_line(&whole, &line);
+    sl_reply_whole_fini(&whole);
     char *out = strndup(line.data, line.len); /* without NULs: a test compares strings */
     sl_str_fini(&line);
     need(out != NULL, "no memory");
