@@ -147,10 +147,12 @@ bool sl_added_next(sl_added_walk *w, sl_added_match *m)
         if ((t->special && !w->special) || (t->single_word && !stands_alone(w->text, w->len, start, start + n)))
             continue;
         *m = (sl_added_match){ t->id, start, start + n };
-        if (t->lstrip)
-            m->start = without_space_before(w->text, start, SL_MIN(w->taken, start));
         if (t->rstrip)
             m->end = with_space_behind(w->text, w->len, m->end);
+        if (t->lstrip)
+            m->start = SL_MAX(without_space_before(w->text, start, SL_MIN(w->taken, start)), w->taken);
+        if (m->start >= m->end) /* white space that the last one has taken */
+            continue;
         w->taken = m->end;
         return true;
     }

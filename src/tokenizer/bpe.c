@@ -92,6 +92,8 @@ static size_t score_symbols(const sl_bpe *b, const char *text, size_t len, int32
         }
         bytes = sl_utf8_length((unsigned char)text[i]);
         id[n] = sl_lexicon_find_bytes(b->lexicon, text + i, bytes);
+        if (id[n] >= 0 && sl_lexicon_kind(b->lexicon, (size_t)id[n]) == SL_TOKEN_UNUSED)
+            id[n] = -1;
     }
     return n;
 }
@@ -139,7 +141,7 @@ static sl_status resegment(const sl_bpe *b, sl_bpe_work *w, const char *text, ui
             end = at.start + at.left_len;
         } else {
             sl_status rc = SL_OK;
-            if (id < 0) {
+            if (id < 0 || unused) {
                 rc = emit_unknown(b, w, text + start, end - start, ids, err);
             } else {
                 w->prev_unk = false;

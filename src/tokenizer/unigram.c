@@ -17,7 +17,6 @@
 static sl_status copy_scores(sl_unigram *u, const sl_vocab *v, sl_err *err)
 {
     double least = u->as_double ? DBL_MAX : FLT_MAX;
-    u->best = FLT_MIN; /* sic: as in sentencepiece */
     if (!v->scores)
         return sl_fail(err, SL_EFORMAT, "vocabulary: no scores");
     u->score = sl_mem_alloc(v->n_tokens * sizeof *u->score);
@@ -28,10 +27,8 @@ static sl_status copy_scores(sl_unigram *u, const sl_vocab *v, sl_err *err)
         if (isnan(v->scores[i]))
             return sl_fail(err, SL_EFORMAT, "vocabulary: the score of token %zu is not a number", i);
         u->score[i] = u->as_double ? v->scores[i] : (double)(float)v->scores[i];
-        if (kind == SL_TOKEN_NORMAL || (u->as_double && kind != SL_TOKEN_UNUSED)) {
+        if (kind == SL_TOKEN_NORMAL || (u->as_double && kind != SL_TOKEN_UNUSED))
             least = SL_MIN(least, u->score[i]);
-            u->best = SL_MAX(u->best, u->score[i]);
-        }
     }
     u->unknown = least - UNKNOWN_PENALTY;
     if (!u->as_double)
@@ -94,18 +91,18 @@ typedef struct node {
     uint32_t from; /* where that begins; on the way back, where the next one ends */
 } node;
 
-static inline void offer(node *end, double sum, int32_t id, uint32_t from, bool as_double)
+static inline void offer(const sl_unigram *u, node *end, double sum, int32_t id, uint32_t from)
 {
-    if (end->from != NOWHERE && !(sum > end->sum))
-        return;
-    /* sentencepiece compares before it rounds, and rounds what it keeps. */
-    *end = (node){ as_double ? sum : (double)(float)sum, id, from };
+    if (!u->as_double)
+        sum = (double)(float)sum; /* of two floats: the same as adding floats */
+    if (end->from == NOWHERE || sum > end->sum)
+        *end = (node){ sum, id, from };
 }
 
 static double worth(const sl_unigram *u, int32_t id, size_t len)
 {
     if (!u->as_double && sl_lexicon_kind(u->lexicon, (size_t)id) == SL_TOKEN_USER)
-        return (double)((float)len * (float)u->best) - 0.1; /* always chosen */
+        return (double)((float)(len - 1) * 0.1f); /* sentencepiece 0.2.3, so that it is chosen */
     return u->score[id];
 }
 
@@ -128,12 +125,10 @@ static void forward(const sl_unigram *u, node *at, const char *text, size_t len)
             if (id < 0)
                 continue;
             known = known || k + 1 - i == one;
-            offer(&at[k + 1], worth(u, id, k + 1 - i) + sum, id, (uint32_t)i, u->as_double);
+            offer(u, &at[k + 1], worth(u, id, k + 1 - i) + sum, id, (uint32_t)i);
         }
-        if (!known) {
-            const double all = u->as_double ? u->unknown + sum : (double)((float)u->unknown + (float)sum);
-            offer(&at[i + one], all, -1, (uint32_t)i, u->as_double);
-        }
+        if (!known)
+            offer(u, &at[i + one], u->unknown + sum, -1, (uint32_t)i);
         i += one;
     }
 }

@@ -14,9 +14,9 @@
 
 typedef struct sl_unigram {
     const sl_lexicon *lexicon;
-    sl_trie trie;         /* values are ids */
-    double *score;        /* [n tokens] */
-    double unknown, best; /* what an unknown character costs; the highest score */
+    sl_trie trie;   /* values are ids */
+    double *score;  /* [n tokens] */
+    double unknown; /* what an unknown character costs */
     bool as_double, byte_fallback, fuse_unk;
     int32_t unk;
     int32_t byte_id[256]; /* -1: none */
