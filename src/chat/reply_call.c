@@ -106,7 +106,7 @@ static void pipe_out(sl_reply *r, const char *s, size_t n)
 static void pipe_verbatim(sl_reply *r, char c)
 {
     sl_pipe *p = &r->call.pipe;
-    const bool waits = sl_reply_is_space(c) || (r->call.fenced && c == '`');
+    const bool waits = sl_reply_is_space(c) || (r->call.fenced && c == '`') || (r->call.embraced && c == '}');
     if (!waits)
         pipe_out(r, &c, 1);
     else if (p->any)
@@ -162,9 +162,21 @@ void sl_call_argument(sl_reply *r, char c)
     }
 }
 
+/* Of the braces that wait behind broken arguments the last one is the object's around them. */
+static void inner_braces(sl_reply *r, bool whole)
+{
+    const sl_str *s = &r->call.pipe.space;
+    size_t n = s->len;
+    for (bool seen = !whole; n && (sl_reply_is_space(s->data[n - 1]) || !seen); n--)
+        seen |= s->data[n - 1] == '}';
+    sl_reply_give(r, SL_REPLY_ARGUMENTS, s->data, n);
+}
+
 void sl_call_arguments_end(sl_reply *r, bool whole)
 {
     sl_pipe *p = &r->call.pipe;
+    if (r->call.embraced)
+        inner_braces(r, whole);
     if (p->state == PIPE_QUOTE)
         pipe_out(r, "\"", 1);
     if (p->state == PIPE_DECODE || p->state == PIPE_DECODE_ESCAPE)

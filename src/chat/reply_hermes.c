@@ -78,6 +78,7 @@ static bool broken(sl_reply *r)
         sl_call_leave(r);
     else
         c->state = BROKEN;
+    c->embraced = c->state == BROKEN;
     return false;
 }
 
@@ -250,7 +251,7 @@ static bool tag(sl_reply *r, const sl_tag *tag)
     const bool whole = c->state != VALUE && c->state != BROKEN; /* a missing brace at most */
     if (ends && !c->committed && !c->name_known)
         sl_call_keep(r, tag->text, tag->len);
-    close_call(r, whole);
+    close_call(r, whole || c->state == BROKEN);
     if (ends)
         r->ends_due &= (uint8_t)~SL_TOOLS_HERMES;
     return ends;

@@ -131,6 +131,7 @@ typedef struct sl_call {
     uint8_t field;
     bool name_known, args_known, args_done;
     size_t args_from, args_len; /* in raw */
+    bool embraced;              /* arguments are broken: a brace behind them may not be theirs */
     /* section */
     bool fenced;
 } sl_call;

@@ -178,7 +178,12 @@ static void test_hermes(void **state)
         { BOTH, CALL("{\"name\": \"f\", \"arguments\": {\"a\": 1}}}"), "{}{}[f - {\"a\": 1}]" },
         { BOTH, T "<tool_call>{\"name\": \"f\"}} so", "{}{} so}[f - {}]" },
         { BOTH, T "<tool_call>{\"name\": \"f\", \"arguments\": {}} and text", "{}{and text}[f - {}]" },
-        { BOTH, CALL("{\"name\": \"f\", \"arguments\": {\"a\": oops}}") " b", "{}{b}[f - {\"a\": oops}}]" },
+        { BOTH, CALL("{\"name\": \"f\", \"arguments\": {\"a\": oops}}") " b", "{}{b}[f - {\"a\": oops}]" },
+        { BOTH, T "<tool_call>{\"name\": \"f\", \"arguments\": [oops } }x } \n", "{}{}[f - [oops } }x }]" },
+        { BOTH, T "<tool_call>{\"name\": \"f\", \"arguments\": oops}",
+          "{}{<tool_call>{\"name\": \"f\", \"arguments\": oops}}" },
+        { BOTH, T "<tool_call>{\"name\": \"f\", \"arguments\": {\"a\": oops}}\n" T "<tool_call>{\"name\": \"g\"}",
+          "{}{}[f - {\"a\": oops}][g - {}]" },
         /* A line break in a string is no JSON, but common */
         { BOTH, CALL("{\"name\": \"f\", \"arguments\": {\"a\": \"x\ny\"}}"), "{}{}[f - {\"a\": \"x\ny\"}]" },
     };
