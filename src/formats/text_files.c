@@ -64,6 +64,7 @@ static const struct {
     bool own_specials;
 } vocab_files[] = {
     { "tokenizer.json", sl_vocab_read_tokenizer_json, false },
+    { "tokenizer.model", sl_vocab_read_sentencepiece, false },
 };
 
 /* *which stays -1 if there is no such file. */
@@ -171,12 +172,18 @@ static sl_status read_weights(sl_text_files *t, const sl_weights *w, sl_err *err
 
 /* ---- one file ----------------------------------------------------------------------------- */
 
-static bool begins_as_json(const sl_file *f)
+typedef sl_status read_fn(sl_vocab *out, const void *bytes, size_t n, sl_err *err);
+
+/* By the first bytes: an object is JSON, a first field of number 1 that has a length is SentencePiece. NULL: GGUF,
+ * or nothing that is known. */
+static read_fn *reader_of(const sl_file *f)
 {
     size_t i = 0;
-    while (i < f->n && strchr(" \t\r\n", f->bytes[i]) && f->bytes[i])
+    while (i < f->n && f->bytes[i] && strchr(" \t\r\n", f->bytes[i]))
         i++;
-    return i < f->n && f->bytes[i] == '{';
+    if (i < f->n && f->bytes[i] == '{')
+        return sl_vocab_read_tokenizer_json;
+    return f->n > 0 && f->bytes[0] == '\n' ? sl_vocab_read_sentencepiece : NULL;
 }
 
 static sl_status open_gguf(sl_text_files *t, const char *path, sl_err *err)
@@ -191,11 +198,12 @@ static sl_status open_file(sl_text_files *t, const char *path, sl_err *err)
     sl_status rc = sl_file_map(&f, path, err);
     if (rc)
         return sl_fail_in(err, rc, "%s", path);
-    if (!begins_as_json(&f)) {
+    read_fn *read = reader_of(&f);
+    if (!read) {
         sl_file_unmap(&f);
         return open_gguf(t, path, err); /* which also says what else a file is */
     }
-    rc = sl_vocab_read_tokenizer_json(&t->vocab, f.bytes, f.n, &t->why);
+    rc = read(&t->vocab, f.bytes, f.n, &t->why);
     if (rc)
         no_vocab(t, sl_fail_in(&t->why, rc, "%s", path));
     sl_file_unmap(&f);

@@ -20,4 +20,8 @@
  * them. Format: huggingface/tokenizers, tokenizers/src/tokenizer/serialization.rs and the steps' own files. */
 sl_status sl_vocab_read_tokenizer_json(sl_vocab *out, const void *bytes, size_t n, sl_err *err);
 
+/* Unigram and BPE; bos, eos and pad by the names that the trainer noted. Nothing is put around a text, as with the
+ * library itself. Format: google/sentencepiece, src/sentencepiece_model.proto. */
+sl_status sl_vocab_read_sentencepiece(sl_vocab *out, const void *bytes, size_t n, sl_err *err);
+
 #endif

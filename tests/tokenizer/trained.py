@@ -127,12 +127,15 @@ def with_bytes(data):
         keep = {t: i for t, i in model["vocab"].items() if i < 1000}
         model["vocab"] = {f"<0x{b:02X}>": 20000 + b for b in range(256)} | keep
         model["merges"] = [m for m in model["merges"] if "".join(m) in keep]
-        data["added_tokens"] = [t for t in data["added_tokens"]]
+        known = model["vocab"]
     else:
         model["vocab"] += [[f"<0x{b:02X}>", -20.0] for b in range(256)]
-        shift = len(model["vocab"])
-        for k, t in enumerate(a for a in data["added_tokens"]):
-            t["id"] = shift + k
+        known = {piece: i for i, (piece, _) in enumerate(model["vocab"])}
+    # The library numbers what the model has not behind the model's tokens, whatever the file says.
+    size = len(model["vocab"])
+    for t in data["added_tokens"]:
+        t["id"] = known.get(t["content"], size)
+        size += t["id"] == size
     model["byte_fallback"] = True
 
 
