@@ -5,7 +5,8 @@
 #include "chat/str_case_in.h"
 #include "chat/utf8_in.h"
 
-#define TRY SL_JJ_TRY
+#define TRY        SL_JJ_TRY
+#define JSON_BYTES 80u /* of a parsed value for each byte of its text, at most */
 
 typedef const sl_jj_value *args;
 
@@ -291,6 +292,27 @@ static sl_status tojson(sl_jj_render *r, sl_jj_value v, args arg, sl_jj_value *o
     return SL_OK;
 }
 
+/* The inverse of tojson. Transformers has no such filter; llama.cpp has, and some templates that
+ * were published for it use it. */
+static sl_status from_json(sl_jj_render *r, sl_jj_value v, args arg, sl_jj_value *out)
+{
+    (void)arg;
+    json_error_t error = { 0 };
+    TRY(sl_jj_want_str(r, "from_json", v));
+    TRY(sl_jj_step(r, v.len));
+    TRY(sl_jj_charge(r, (size_t)v.len * JSON_BYTES));
+    json_t *value = json_loadb(v.u.s, v.len, JSON_DECODE_ANY | JSON_ALLOW_NUL, &error);
+    if (!value)
+        return json_error_code(&error) == json_error_out_of_memory
+                   ? sl_jj_fail(r, SL_ENOMEM, "no memory for %u bytes of JSON", v.len)
+                   : sl_jj_fail(r, SL_EFORMAT, "from_json: %s", error.text);
+    if (!r->parsed)
+        r->parsed = json_array();
+    if (json_array_append_new(r->parsed, value))
+        return sl_jj_fail(r, SL_ENOMEM, "no memory for a value");
+    return sl_jj_from_json(r, value, out);
+}
+
 static const sl_jj_builtin table[] = {
     { "upper", upper, { "", 0 }, NULL },
     { "lower", lower, { "", 0 }, NULL },
@@ -311,6 +333,7 @@ static const sl_jj_builtin table[] = {
     { "format", NULL, { NULL, 0 }, format },
     { "urlencode", urlencode, { "", 0 }, NULL },
     { "tojson", tojson, { "ensure_ascii,indent,separators,sort_keys", 0 }, NULL },
+    { "from_json", from_json, { "", 0 }, NULL },
     { "pprint", NULL, { NULL, 0 }, NULL },
     { "striptags", NULL, { NULL, 0 }, NULL },
     { "urlize", NULL, { NULL, 0 }, NULL },

@@ -35,9 +35,11 @@ static bool in_word(const wrapper *x, size_t i) /* or punctuation that belongs t
 static size_t dash_end(const wrapper *x, size_t i)
 {
     size_t end = i;
+    if (i == 0 || !in_word(x, i - 1))
+        return 0;
     while (end < x->n && x->c[end] == '-')
         end++;
-    return i > 0 && in_word(x, i - 1) && end >= i + 2 && end < x->n && sl_jj_is_word(x->c[end]) ? end : 0;
+    return end >= i + 2 && end < x->n && sl_jj_is_word(x->c[end]) ? end : 0;
 }
 
 /* May the word break behind the hyphen at i? */

@@ -12,7 +12,7 @@
 
 /* Stands in requests that only ask how a template shows something. */
 #define NEEDLE    "sluice-asks-how-this-looks"
-#define MAX_ROLES 8u /* with lists of parts; further ones get texts */
+#define MAX_ROLES 6u /* with lists of parts; further ones get texts */
 
 /* ---- checks ------------------------------------------------------------------------ */
 

@@ -4,7 +4,8 @@
 #include "base/num.h"
 #include "chat/builtin_in.h"
 
-#define TRY SL_JJ_TRY
+#define TRY          SL_JJ_TRY
+#define MAX_KEYWORDS 1000u /* of a call; each is compared with all in front of it */
 
 static sl_status parse_cond(sl_jj_parser *p, sl_jj_node **out);
 static sl_status parse_unary(sl_jj_parser *p, bool with_filter, sl_jj_node **out);
@@ -298,6 +299,8 @@ static sl_status parse_arg(sl_jj_parser *p, sl_jj_args *args, arg_lists *l, size
         TRY(sl_jj_parse_expr(p, &args->dyn_kw));
     } else if (sl_jj_peek(p)->type == SL_JJ_T_NAME && sl_jj_is_op(sl_jj_peek2(p), '=')) {
         ok = !args->dyn_kw;
+        if (l->kw.n >= MAX_KEYWORDS)
+            return sl_jj_fail_at(p->t, at, p->err, SL_EUNSUPPORTED, "more than %u keyword arguments", MAX_KEYWORDS);
         TRY(make_const(p, sl_jj_peek(p)->at, sl_jj_peek(p)->value, &n));
         TRY(sl_jj_list_push(p, &l->kw_name, n));
         for (size_t i = 0; i + 1 < l->kw_name.n; i++)

@@ -1,5 +1,6 @@
 #include "chat/prompt.h"
 
+#include <stdio.h>
 #include <string.h>
 #include "base/num.h"
 #include "chat/messages_in.h"
@@ -19,24 +20,48 @@ sl_status sl_prompt_text(const sl_template *t, const sl_tokenizer *tokenizer, co
 
 /* ---- marks ----------------------------------------------------------------------- */
 
-#define MARK_LEN   3
-#define MARKS      32 /* U+FDD0 to U+FDEF: noncharacters, for use inside one program */
-#define ALL_MARKS  ((uint32_t)0xffffffff)
-#define SPACES     " \t\n\v\f\r"
-#define MARK_FIRST "\xef\xb7\x90"
+#define MARK_LEN    3
+#define MARKS       32 /* U+FDD0 to U+FDEF: noncharacters, for use inside one program */
+#define ALL_MARKS   ((uint32_t)0xffffffff)
+#define SPACES      " \t\n\v\f\r"
+#define MARK_FIRST  "\xef\xb7\x90"
+#define ESCAPED_LEN 6 /* "\\ufdd0": what Python's repr and JSON in ASCII make of a mark */
 
-static void make_mark(unsigned i, char mark[MARK_LEN])
+typedef struct mark {
+    char text[MARK_LEN], escaped[ESCAPED_LEN + 1];
+} mark;
+
+static mark make_mark(unsigned i)
 {
-    memcpy(mark, MARK_FIRST, MARK_LEN);
-    mark[2] = (char)((unsigned char)mark[2] + i);
+    mark m = { MARK_FIRST, "" };
+    m.text[2] = (char)((unsigned char)m.text[2] + i);
+    snprintf(m.escaped, sizeof m.escaped, "\\ufd%02x", 0xd0 + i);
+    return m;
+}
+
+/* The first mark, in either form, and its length; NULL: none. */
+static const char *find_mark(const char *text, size_t len, const mark *m, size_t *n)
+{
+    const char *plain = memmem(text, len, m->text, MARK_LEN);
+    const char *escaped = memmem(text, plain ? (size_t)(plain - text) : len, m->escaped, ESCAPED_LEN);
+    *n = escaped ? ESCAPED_LEN : MARK_LEN;
+    return escaped ? escaped : plain;
 }
 
 static void marks_in_text(const char *text, size_t len, uint32_t *used)
 {
-    for (size_t i = 0; i + MARK_LEN <= len; i++) {
-        const unsigned last = (unsigned char)text[i + 2] - (unsigned)(unsigned char)MARK_FIRST[2];
-        if (memcmp(text + i, MARK_FIRST, 2) == 0 && last < MARKS)
-            *used |= (uint32_t)1 << last;
+    static const char hex[] = "0123456789abcdef";
+    for (size_t at = 0; at < len; at++) {
+        unsigned i = MARKS;
+        if (len - at >= MARK_LEN && memcmp(text + at, MARK_FIRST, MARK_LEN - 1) == 0)
+            i = (unsigned)(unsigned char)text[at + 2] - (unsigned char)MARK_FIRST[2];
+        if (len - at >= ESCAPED_LEN && memcmp(text + at, "\\ufd", 4) == 0 &&
+            (text[at + 4] == 'd' || text[at + 4] == 'e')) {
+            const char *digit = memchr(hex, text[at + 5], 16);
+            i = digit ? (unsigned)(digit - hex) + (text[at + 4] == 'e' ? 16u : 0u) : MARKS;
+        }
+        if (i < MARKS)
+            *used |= (uint32_t)1 << i;
     }
 }
 
@@ -58,7 +83,7 @@ static void marks_in(const json_t *value, uint32_t *used)
 
 /* The text with a mark behind the first byte of each control token, and of what would become one
  * if the right text followed (perhaps after the template trimmed the end). */
-static json_t *marked_text(const sl_tokenizer *t, const char *text, size_t len, const char *mark)
+static json_t *marked_text(const sl_tokenizer *t, const char *text, size_t len, const mark *m)
 {
     sl_str out = { 0 };
     size_t end = len;
@@ -75,7 +100,7 @@ static json_t *marked_text(const sl_tokenizer *t, const char *text, size_t len, 
             after++;
         sl_str_append(&out, text + at, after - at);
         if (next < len)
-            sl_str_append(&out, mark, MARK_LEN);
+            sl_str_append(&out, m->text, MARK_LEN);
         at = after;
     }
     json_t *value = out.failed ? NULL : json_stringn(out.data ? out.data : "", out.len);
@@ -83,16 +108,16 @@ static json_t *marked_text(const sl_tokenizer *t, const char *text, size_t len, 
     return value;
 }
 
-static json_t *marked(const sl_tokenizer *t, const json_t *value, const char *mark);
+static json_t *marked(const sl_tokenizer *t, const json_t *value, const mark *m);
 
-static json_t *marked_object(const sl_tokenizer *t, const json_t *value, const char *mark)
+static json_t *marked_object(const sl_tokenizer *t, const json_t *value, const mark *m)
 {
     const char *key;
     json_t *item, *copy = json_object();
     json_object_foreach((json_t *)value, key, item)
     {
-        json_t *name = marked_text(t, key, strlen(key), mark);
-        const bool failed = !name || json_object_set_new(copy, json_string_value(name), marked(t, item, mark));
+        json_t *name = marked_text(t, key, strlen(key), m);
+        const bool failed = !name || json_object_set_new(copy, json_string_value(name), marked(t, item, m));
         json_decref(name);
         if (failed) {
             json_decref(copy);
@@ -103,18 +128,18 @@ static json_t *marked_object(const sl_tokenizer *t, const json_t *value, const c
 }
 
 /* A copy of `value` with all strings marked, names of members included; NULL: no memory. */
-static json_t *marked(const sl_tokenizer *t, const json_t *value, const char *mark)
+static json_t *marked(const sl_tokenizer *t, const json_t *value, const mark *m)
 {
     size_t i;
     json_t *item, *copy;
     if (json_is_string(value))
-        return marked_text(t, json_string_value(value), json_string_length(value), mark);
+        return marked_text(t, json_string_value(value), json_string_length(value), m);
     if (json_is_object(value))
-        return marked_object(t, value, mark);
+        return marked_object(t, value, m);
     if (!json_is_array(value))
         return json_incref((json_t *)value);
     copy = json_array();
-    json_array_foreach(value, i, item) if (json_array_append_new(copy, marked(t, item, mark)))
+    json_array_foreach(value, i, item) if (json_array_append_new(copy, marked(t, item, m)))
     {
         json_decref(copy);
         return NULL;
@@ -123,30 +148,31 @@ static json_t *marked(const sl_tokenizer *t, const json_t *value, const char *ma
 }
 
 /* Append text[0..len) without its marks as plain text's ids. */
-static sl_status add_plain(const sl_tokenizer *t, const char *text, size_t len, const char *mark, sl_str *room,
+static sl_status add_plain(const sl_tokenizer *t, const char *text, size_t len, const mark *m, sl_str *room,
                            sl_ids *out, sl_err *err)
 {
     sl_str_clear(room);
     while (len) {
-        const char *at = memmem(text, len, mark, MARK_LEN);
+        size_t skip = 0;
+        const char *at = find_mark(text, len, m, &skip);
         const size_t n = at ? (size_t)(at - text) : len;
         sl_str_append(room, text, n);
-        text += n + (at ? MARK_LEN : 0);
-        len -= n + (at ? MARK_LEN : 0);
+        text += n + (at ? skip : 0);
+        len -= n + (at ? skip : 0);
     }
     if (room->failed)
         return sl_fail(err, SL_ENOMEM, "no memory for the prompt");
     return room->len ? sl_tokenize(t, room->data, room->len, 0, out, err) : SL_OK;
 }
 
-static sl_status tokenize_marked(const sl_tokenizer *t, const sl_str *text, const char *mark, sl_ids *out, sl_err *err)
+static sl_status tokenize_marked(const sl_tokenizer *t, const sl_str *text, const mark *m, sl_ids *out, sl_err *err)
 {
     sl_str room = { 0 };
     sl_status rc = SL_OK;
     for (size_t at = 0; at < text->len && !rc;) {
         int32_t id = -1;
         const size_t next = sl_tokenizer_next_special(t, text->data, text->len, at, &id);
-        rc = add_plain(t, text->data + at, next - at, mark, &room, out, err);
+        rc = add_plain(t, text->data + at, next - at, m, &room, out, err);
         at = next;
         if (!rc && id >= 0) {
             rc = sl_ids_push(out, id, err);
@@ -161,7 +187,7 @@ sl_status sl_prompt_ids(const sl_template *t, const sl_tokenizer *tokenizer, con
                         sl_err *err)
 {
     sl_str text = { 0 };
-    char mark[MARK_LEN];
+    mark m = { 0 };
     uint32_t used = 0;
     json_t *prepared = NULL, *safe = NULL;
     const size_t before = out->n;
@@ -174,13 +200,13 @@ sl_status sl_prompt_ids(const sl_template *t, const sl_tokenizer *tokenizer, con
     if (used == ALL_MARKS)
         rc = sl_fail(err, SL_EINVAL, "the request holds every noncharacter from U+FDD0 to U+FDEF");
     if (!rc) {
-        make_mark((unsigned)__builtin_ctz(~used), mark);
-        safe = marked(tokenizer, prepared, mark);
+        m = make_mark((unsigned)__builtin_ctz(~used));
+        safe = marked(tokenizer, prepared, &m);
         rc = safe ? sl_messages_render(t, tokenizer, safe, &text, err)
                   : sl_fail(err, SL_ENOMEM, "no memory for the prompt");
     }
     if (!rc)
-        rc = tokenize_marked(tokenizer, &text, mark, out, err);
+        rc = tokenize_marked(tokenizer, &text, &m, out, err);
     if (rc)
         out->n = before;
     sl_str_fini(&text);

@@ -41,15 +41,21 @@ sl_status sl_jj_fail_undefined(sl_jj_render *r, sl_jj_value v)
     }
 }
 
+sl_status sl_jj_charge(sl_jj_render *r, size_t bytes)
+{
+    if (bytes > SL_JJ_MAX_BYTES - r->bytes)
+        return sl_jj_fail(r, SL_EFORMAT, "the rendering needs more than %zu MiB of memory", SL_JJ_MAX_BYTES >> 20);
+    r->bytes += bytes;
+    return SL_OK;
+}
+
 sl_status sl_jj_alloc(sl_jj_render *r, size_t n, size_t size, void *out)
 {
     size_t bytes = 0;
-    if (!sl_mul_ok(n, size, &bytes) || bytes > SL_JJ_MAX_BYTES - r->bytes)
-        return sl_jj_fail(r, SL_EFORMAT, "the rendering needs more than %zu MiB of memory", SL_JJ_MAX_BYTES >> 20);
+    TRY(sl_jj_charge(r, sl_mul_ok(n, size, &bytes) ? bytes : SIZE_MAX));
     void *p = sl_arena_alloc(&r->arena, n ? n : 1, size);
     if (!p)
         return sl_fail(r->err, SL_ENOMEM, "template: no memory for %zu bytes", bytes);
-    r->bytes += bytes;
     memcpy(out, &p, sizeof p);
     return SL_OK;
 }

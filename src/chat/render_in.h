@@ -55,7 +55,8 @@ struct sl_jj_render {
     sl_jj_buf *out; /* where output goes: the page, or a macro's buffer */
     sl_jj_growth growth[SL_JJ_GROWTHS];
     unsigned next_growth;
-    int64_t clock; /* of strftime_now, in seconds, if pinned */
+    json_t *parsed; /* by from_json: values borrow its strings */
+    int64_t clock;  /* of strftime_now, in seconds, if pinned */
     bool clock_pinned;
 };
 
@@ -65,8 +66,9 @@ sl_status sl_jj_fail_undefined(sl_jj_render *r, sl_jj_value v);
 
 /* n * size bytes of zero from the rendering's arena, into *(void **)out. */
 sl_status sl_jj_alloc(sl_jj_render *r, size_t n, size_t size, void *out);
-sl_status sl_jj_step(sl_jj_render *r, size_t n); /* count n steps */
-sl_status sl_jj_enter(sl_jj_render *r);          /* one level deeper; sl_jj_leave after success */
+sl_status sl_jj_charge(sl_jj_render *r, size_t bytes); /* memory that is not the arena's */
+sl_status sl_jj_step(sl_jj_render *r, size_t n);       /* count n steps */
+sl_status sl_jj_enter(sl_jj_render *r);                /* one level deeper; sl_jj_leave after success */
 static inline void sl_jj_leave(sl_jj_render *r)
 {
     r->depth--;

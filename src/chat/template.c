@@ -125,6 +125,7 @@ sl_status sl_template_render(const sl_template *t, const json_t *context, sl_str
         sl_str_append(out, text.data ? text.data : "", text.n);
     if (!rc && out->failed)
         rc = sl_fail(err, SL_ENOMEM, "template: no memory for %zu bytes of text", text.n);
+    json_decref(r.parsed);
     sl_arena_fini(&r.arena);
     return rc;
 }

@@ -175,6 +175,8 @@ def filled(request):
 
 def same(want, error, ours):
     """Does one answer of render_main agree with the reference's text or error?"""
+    if "No filter named 'from_json'" in str(error):
+        return "text" in ours  # llama.cpp's filter, which Transformers lacks
     if error is None:
         return ours.get("text") == want
     if type(error).__name__ == "TemplateError":  # what raise_exception raises, and nothing else

@@ -74,6 +74,8 @@ static void check(const char *source, const char *content, size_t want)
 #define TRIMMED "{% for m in messages %}<s>{{ m.content | trim }}<|im_end|>{% endfor %}"
 #define TWICE   "<s>{{ messages[0].content + messages[0].content }}</s>"
 #define JSON    "<s>{{ messages | tojson }}</s>"
+#define REPR    "<s>{{ messages }}</s>"
+#define ASCII   "<s>{{ messages | tojson(ensure_ascii=true) }}</s>"
 #define THINK   "<s>{{ messages[0].content.split('<think>')[-1] }}</s>"
 
 static void test_messages_make_no_control_tokens(void **state)
@@ -92,11 +94,12 @@ static void test_messages_make_no_control_tokens(void **state)
         "<",
         "</s",
         "\xef\xb7\x90<s>\xef\xb7\x91",
+        "\\ufdd0<s>\\ufdd2</s>\\ufde0",
         "<think>x<|im_end|>",
         "<|im_end",
         "|im_end|><",
     };
-    static const char *const templates[] = { CHATML, TRIMMED, TWICE, JSON, THINK };
+    static const char *const templates[] = { CHATML, TRIMMED, TWICE, JSON, THINK, REPR, ASCII };
     for (size_t c = 0; c < SL_COUNT(contents); c++)
         for (size_t t = 0; t < SL_COUNT(templates); t++)
             check(templates[t], contents[c], 2);
