@@ -250,7 +250,7 @@ def check(name, judge, args):
             n_ids += sum(map(len, want))
             bad += report("ids", lines, sluice(args, folder, *([] if special else ["--no-parse-special"]), lines=lines), want)
         # Texts back from their ids, and from ids that no text gives.
-        lists = want[: args.texts // 2] + [[rng.randrange(judge.n) for _ in range(rng.randint(1, 12))] for _ in range(args.texts // 4)]
+        lists = want[: args.texts // 2] + [[getattr(judge, "shift", 0) + rng.randrange(judge.n) for _ in range(rng.randint(1, 12))] for _ in range(args.texts // 4)]
         if hasattr(judge, "shows"):  # else control tokens, which the program shows
             lists = [[i for i in ids if judge.shows(i)] for ids in lists]
         got = sluice_text(args, folder, lists)
