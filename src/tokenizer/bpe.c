@@ -180,9 +180,9 @@ sl_status sl_bpe_encode_byte(const sl_bpe *b, unsigned char byte, sl_ids *ids, s
 /* --- words ------------------------------------------------------------------------------- */
 
 typedef struct word {
-    int32_t id[SHORT_MOST];
-    uint32_t start[SHORT_MOST + 1];
-    sl_bpe_pair pair[SHORT_MOST]; /* of the symbols i and i + 1 */
+    int32_t id[SHORT_MOST + 1]; /* one more than bytes: see sl_bpe_symbols */
+    uint32_t start[SHORT_MOST + 2];
+    sl_bpe_pair pair[SHORT_MOST + 1]; /* of the symbols i and i + 1 */
     size_t n;
 } word;
 

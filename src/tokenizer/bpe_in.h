@@ -40,7 +40,8 @@ static inline sl_bpe_pair sl_bpe_rate(const sl_bpe *b, sl_bpe_work *w, const cha
     return (sl_bpe_pair){ b->model == SL_MODEL_RANKS ? (uint32_t)id : b->order[id], id };
 }
 
-/* The symbols that a text starts from, at most `len`; start[] is where each begins. */
+/* The symbols that a text starts from, at most len + 1: the one more is the unknown token that the
+ * part before has left pending. start[] is where each begins. */
 size_t sl_bpe_symbols(const sl_bpe *b, sl_bpe_work *w, const char *text, size_t len, int32_t *id, uint32_t *start);
 
 /* Append what became of the symbol text[start..end). */

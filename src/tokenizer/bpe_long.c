@@ -106,7 +106,7 @@ static void join(chain *c, uint32_t i)
 static void start(chain *c, size_t len)
 {
     int32_t *id = (int32_t *)c->heap.at;
-    uint32_t *begins = (uint32_t *)id + len;
+    uint32_t *begins = (uint32_t *)id + len + 1;
     const size_t n = sl_bpe_symbols(c->b, c->w, c->text, len, id, begins);
     c->end = (uint32_t)n;
     for (uint32_t i = 0; i < n; i++)
@@ -120,8 +120,8 @@ static void start(chain *c, size_t len)
 
 sl_status sl_bpe_encode_long(const sl_bpe *b, sl_bpe_work *w, const char *text, size_t len, sl_ids *ids, sl_err *err)
 {
-    /* Each join takes an entry from the heap and adds at most two: 2 * len in all. */
-    const size_t bytes = len * (2 * sizeof(uint64_t) + sizeof(symbol)) + sizeof(symbol);
+    /* Each join takes an entry from the heap and adds at most two: twice the symbols in all. */
+    const size_t n = len + 1, bytes = n * (2 * sizeof(uint64_t) + sizeof(symbol)) + sizeof(symbol);
     sl_status rc = SL_OK;
     if (w->block_bytes < bytes) {
         sl_mem_free(w->block);
@@ -132,7 +132,7 @@ sl_status sl_bpe_encode_long(const sl_bpe *b, sl_bpe_work *w, const char *text, 
         w->block_bytes = bytes;
     }
     chain c = { .b = b, .w = w, .text = text, .heap = { w->block, 0 } };
-    c.at = (symbol *)((uint64_t *)w->block + 2 * len);
+    c.at = (symbol *)((uint64_t *)w->block + 2 * n);
     start(&c, len);
     while (c.heap.n > 0) {
         const uint64_t key = heap_pop(&c.heap);

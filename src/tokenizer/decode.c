@@ -210,7 +210,7 @@ static bool reads_otherwise(const sl_lexicon *x, size_t id)
     return true;
 }
 
-static sl_status decode_all(sl_decoder *d, const sl_vocab *v, sl_err *err)
+static sl_status decode_all(sl_decoder *d, const sl_vocab *v, const sl_bytes *tokens, sl_err *err)
 {
     sl_str all = { 0 }, a = { 0 }, b = { 0 };
     sl_status rc = SL_OK;
@@ -219,7 +219,7 @@ static sl_status decode_all(sl_decoder *d, const sl_vocab *v, sl_err *err)
         return sl_fail(err, SL_ENOMEM, "%zu decoded tokens", v->n_tokens);
     for (size_t i = 0; i < v->n_tokens && all.len <= UINT32_MAX; i++) {
         d->offset[i] = (uint32_t)all.len;
-        const sl_bytes stored = v->tokens[i].len > 0 ? v->tokens[i] : (sl_bytes){ "", 0 };
+        const sl_bytes stored = tokens[i].len > 0 ? tokens[i] : (sl_bytes){ "", 0 };
         const sl_bytes s = decode(d, false, stored, &a, &b);
         all.failed = all.failed || !s.data;
         sl_str_append(&all, s.data, s.len);
@@ -238,7 +238,23 @@ static sl_status decode_all(sl_decoder *d, const sl_vocab *v, sl_err *err)
     return rc;
 }
 
-sl_status sl_decoder_init(sl_decoder *d, const sl_vocab *v, const sl_lexicon *x, sl_err *err)
+static sl_status decode_with(sl_decoder *d, const sl_vocab *v, const sl_decode_other *other, size_t n_other,
+                             sl_err *err)
+{
+    sl_bytes *tokens = sl_mem_alloc(v->n_tokens * sizeof *tokens);
+    if (!tokens)
+        return sl_fail(err, SL_ENOMEM, "%zu decoded tokens", v->n_tokens);
+    if (v->n_tokens > 0)
+        memcpy(tokens, v->tokens, v->n_tokens * sizeof *tokens);
+    for (size_t i = 0; i < n_other; i++)
+        tokens[other[i].id] = other[i].text;
+    const sl_status rc = decode_all(d, v, tokens, err);
+    sl_mem_free(tokens);
+    return rc;
+}
+
+sl_status sl_decoder_init(sl_decoder *d, const sl_vocab *v, const sl_lexicon *x, const sl_decode_other *other,
+                          size_t n_other, sl_err *err)
 {
     *d = (sl_decoder){ .lexicon = x };
     sl_arena_init(&d->arena, 1024);
@@ -247,8 +263,12 @@ sl_status sl_decoder_init(sl_decoder *d, const sl_vocab *v, const sl_lexicon *x,
     bool same = as_in_lexicon(v);
     for (size_t i = 0; i < x->n && v->n_decoders > 0 && same; i++)
         same = !reads_otherwise(x, i);
+    for (size_t i = 0; i < n_other && same; i++) {
+        const sl_bytes own = sl_lexicon_bytes(x, (size_t)other[i].id);
+        same = own.len == other[i].text.len && memcmp(own.data, other[i].text.data, own.len) == 0;
+    }
     if (rc == SL_OK && !same)
-        rc = decode_all(d, v, err);
+        rc = decode_with(d, v, other, n_other, err);
     if (rc != SL_OK)
         sl_decoder_fini(d);
     return rc;

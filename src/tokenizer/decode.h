@@ -29,9 +29,16 @@ typedef struct sl_decoder {
     size_t n_strip;     /* ... up to so many at the beginning of a text go */
 } sl_decoder;
 
-/* Keeps x. SL_ENOMEM; SL_EFORMAT: 4 GiB of text; SL_EUNSUPPORTED: an order of steps that needs the
- * whole text. *d is empty after a failure. */
-sl_status sl_decoder_init(sl_decoder *d, const sl_vocab *v, const sl_lexicon *x, sl_err *err);
+/* A token that is decoded from another text than its own. */
+typedef struct sl_decode_other {
+    int32_t id;
+    sl_bytes text;
+} sl_decode_other;
+
+/* Keeps x. `other`, in any order: what stands for tokens that are matched in normalised text. SL_ENOMEM; SL_EFORMAT: 4
+ * GiB of text; SL_EUNSUPPORTED: an order of steps that needs the whole text. *d is empty after a failure. */
+sl_status sl_decoder_init(sl_decoder *d, const sl_vocab *v, const sl_lexicon *x, const sl_decode_other *other,
+                          size_t n_other, sl_err *err);
 void sl_decoder_fini(sl_decoder *d);
 
 /* The bytes of a token, id in range, that is not the first of a text. */

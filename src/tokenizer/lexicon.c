@@ -7,6 +7,8 @@
 #include "base/num.h"
 #include "tokenizer/utf8.h"
 
+#define VERBATIM_SALT 0x5555555500000000u /* in their hash: looking for text never compares with them */
+
 /* GPT-2's byte alphabet (openai/gpt-2, encoder.py): bytes that print stand for themselves, the
  * others, in order, are U+0100 and up. So a character is a byte or below U+0144. */
 static bool byte_prints(unsigned b)
@@ -63,8 +65,7 @@ static sl_lexicon_slot *find_slot(const sl_lexicon *x, const char *s, size_t len
 
 static int32_t find(const sl_lexicon *x, const char *s, size_t len, bool verbatim)
 {
-    /* Verbatim ones hash apart, so that looking for text never compares with them. */
-    const uint64_t hash = sl_text_hash(s, len) ^ (verbatim ? 0x5555555500000000u : 0);
+    const uint64_t hash = sl_text_hash(s, len) ^ (verbatim ? VERBATIM_SALT : 0);
     return (int32_t)find_slot(x, s, len, verbatim, hash)->id1 - 1;
 }
 
@@ -96,16 +97,18 @@ int32_t sl_lexicon_find(const sl_lexicon *x, const char *stored, size_t len)
 }
 
 /* Does no model make this token from text? A normal token with a character from outside the
- * byte alphabet means its own UTF-8, as in the reference. */
-static bool is_verbatim(const sl_vocab *v, sl_token_kind kind)
+ * byte alphabet means its own UTF-8, as in the reference. Tokens of a user are part of a model of
+ * the `tokenizers` library only as far as its own vocabulary goes, n_model. */
+static bool is_verbatim(const sl_vocab *v, sl_token_kind kind, size_t id, size_t n_model)
 {
     const bool sentencepiece = v->model == SL_MODEL_SCORES || (v->model == SL_MODEL_UNIGRAM && !v->double_scores);
     switch (kind) {
-    case SL_TOKEN_CONTROL:
+    case SL_TOKEN_CONTROL: /* the unknown one's name is made from text all the same, as in the reference */
+        return v->model != SL_MODEL_UNIGRAM || sentencepiece || v->unk < 0 || id != (size_t)v->unk;
     case SL_TOKEN_UNKNOWN:
-        return true;
+        return sentencepiece || v->text != SL_TEXT_CHARS;
     case SL_TOKEN_USER:
-        return !sentencepiece;
+        return !sentencepiece && (v->text != SL_TEXT_CHARS || id >= n_model);
     case SL_TOKEN_BYTE:
         return sentencepiece;
     case SL_TOKEN_UNUSED: /* SCORES passes through it on the way to others */
@@ -115,12 +118,20 @@ static bool is_verbatim(const sl_vocab *v, sl_token_kind kind)
     }
 }
 
-static void add(sl_lexicon *x, const sl_vocab *v, size_t id)
+static size_t model_size(const sl_vocab *v)
+{
+    size_t n = v->n_tokens;
+    while (n > 0 && v->kinds && (v->kinds[n - 1] == SL_TOKEN_CONTROL || v->kinds[n - 1] == SL_TOKEN_USER))
+        n--;
+    return n;
+}
+
+static void add(sl_lexicon *x, const sl_vocab *v, size_t id, size_t n_model)
 {
     const sl_bytes stored = v->tokens[id];
     const uint32_t start = x->offset[id];
     const sl_token_kind kind = v->kinds ? (sl_token_kind)v->kinds[id] : SL_TOKEN_NORMAL;
-    bool verbatim = is_verbatim(v, kind);
+    bool verbatim = is_verbatim(v, kind, id, n_model);
     size_t len = stored.len;
     if (!verbatim && x->how == SL_TEXT_ALPHABET) {
         len = sl_alphabet_bytes(stored.data, stored.len, x->text + start);
@@ -138,7 +149,7 @@ static void add(sl_lexicon *x, const sl_vocab *v, size_t id)
         return; /* an id without a name */
     if (!verbatim)
         x->longest = SL_MAX(x->longest, len);
-    const uint64_t hash = sl_text_hash(x->text + start, len) ^ (verbatim ? 0x5555555500000000u : 0);
+    const uint64_t hash = sl_text_hash(x->text + start, len) ^ (verbatim ? VERBATIM_SALT : 0);
     sl_lexicon_slot *slot = find_slot(x, x->text + start, len, verbatim, hash);
     if (slot->id1 == 0)
         *slot = (sl_lexicon_slot){ (uint32_t)(hash >> 32), (uint32_t)id + 1 };
@@ -166,8 +177,9 @@ sl_status sl_lexicon_init(sl_lexicon *x, const sl_vocab *v, sl_err *err)
     }
     x->n = v->n_tokens;
     x->mask = n_slots - 1;
+    const size_t n_model = model_size(v);
     for (size_t i = 0; i < v->n_tokens; i++)
-        add(x, v, i);
+        add(x, v, i, n_model);
     /* What the alphabet spells in two bytes means one: give back the rest. */
     char *fitting = sl_mem_alloc(x->offset[x->n]);
     if (fitting && x->offset[x->n] < bytes - bytes / 16) {

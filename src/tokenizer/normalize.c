@@ -13,6 +13,7 @@
 typedef struct step {
     sl_norm_step as; /* its strings are in the arena */
     sl_charsmap map;
+    sl_regex *regex; /* of a pattern to be replaced; else NULL */
 } step;
 
 struct sl_norm {
@@ -68,9 +69,11 @@ static sl_status make_step(sl_norm *n, step *s, const sl_norm_step *from, const 
     sl_status rc = check_text(from->text, err);
     if (rc == SL_OK)
         rc = check_text(from->pattern, err);
-    if (rc == SL_OK && from->kind == SL_NORM_REPLACE && from->regex)
-        rc = sl_fail(err, SL_EUNSUPPORTED, "normalizer Replace: the pattern \"%.*s\" is not supported",
-                     (int)SL_MIN(from->pattern.len, (size_t)80), from->pattern.data);
+    if (rc == SL_OK && from->kind == SL_NORM_REPLACE && from->regex) {
+        rc = sl_regex_create(&s->regex, &(sl_regex_pattern){ .text = from->pattern }, 1, err);
+        if (rc != SL_OK)
+            rc = sl_fail_in(err, rc, "normalizer Replace");
+    }
     if (rc == SL_OK)
         rc = keep_bytes(n, &s->as.text, err);
     return rc == SL_OK ? keep_bytes(n, &s->as.pattern, err) : rc;
@@ -87,8 +90,10 @@ sl_status sl_norm_create(sl_norm **out, const sl_vocab *v, const sl_lexicon *x, 
     sl_arena_init(&n->arena, 1024);
     n->step = sl_mem_zalloc(v->n_norms, sizeof *n->step);
     sl_status rc = n->step ? SL_OK : sl_fail(err, SL_ENOMEM, "%zu steps of a normalizer", v->n_norms);
-    for (; rc == SL_OK && n->n < v->n_norms; n->n++)
-        rc = make_step(n, &n->step[n->n], &v->norms[n->n], x, err);
+    while (rc == SL_OK && n->n < v->n_norms) {
+        const size_t i = n->n++; /* counted first: what is half made is freed as well */
+        rc = make_step(n, &n->step[i], &v->norms[i], x, err);
+    }
     if (rc != SL_OK) {
         sl_norm_destroy(n);
         return rc;
@@ -101,8 +106,10 @@ void sl_norm_destroy(sl_norm *n)
 {
     if (!n)
         return;
-    for (size_t i = 0; i < n->n; i++)
+    for (size_t i = 0; i < n->n; i++) {
         sl_charsmap_fini(&n->step[i].map);
+        sl_regex_destroy(n->step[i].regex);
+    }
     sl_mem_free(n->step);
     sl_trie_fini(&n->user);
     sl_arena_fini(&n->arena);
@@ -114,6 +121,7 @@ void sl_norm_work_fini(sl_norm_work *w)
     sl_str_fini(&w->text[0]);
     sl_str_fini(&w->text[1]);
     sl_mem_free(w->points);
+    sl_regex_work_fini(&w->regex);
     *w = (sl_norm_work){ 0 };
 }
 
@@ -195,6 +203,24 @@ static void replace(const sl_norm_step *s, sl_bytes in, sl_str *out)
     }
 }
 
+static sl_status replace_pattern(const step *s, sl_norm_work *w, sl_bytes in, sl_str *out, sl_err *err)
+{
+    sl_regex_scan scan;
+    size_t at = 0, first = 0, end = 0;
+    bool found = true;
+    sl_status rc = sl_regex_scan_begin(&scan, s->regex, 0, &w->regex, in.data, in.len, err);
+    while (rc == SL_OK && found) {
+        rc = sl_regex_scan_next(&scan, &found, &first, &end, err);
+        if (rc != SL_OK || !found)
+            break;
+        sl_str_append(out, in.data + at, first - at);
+        sl_str_append(out, s->as.text.data, s->as.text.len);
+        at = end;
+    }
+    sl_str_append(out, in.data + at, in.len - at);
+    return rc;
+}
+
 /* --- the steps in order ------------------------------------------------------------------ */
 
 static bool is_ascii(sl_bytes s)
@@ -249,6 +275,8 @@ static sl_status run_step(const sl_norm *n, const step *s, sl_norm_work *w, sl_b
         sl_str_append(out, in.data, in.len);
         break;
     case SL_NORM_REPLACE:
+        if (s->regex)
+            return replace_pattern(s, w, in, out, err);
         replace(&s->as, in, out);
         break;
     case SL_NORM_CHARSMAP:

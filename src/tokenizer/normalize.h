@@ -8,6 +8,7 @@
 #include "base/status.h"
 #include "base/str.h"
 #include "tokenizer/lexicon.h"
+#include "tokenizer/regex.h"
 #include "tokenizer/vocab.h"
 
 typedef struct sl_norm sl_norm;
@@ -23,7 +24,7 @@ typedef struct sl_norm_work {
     sl_str text[2];
     int32_t *points; /* code points of a stretch */
     size_t n_points;
-    void *regex; /* the patterns' work space */
+    sl_regex_work regex;
 } sl_norm_work;
 void sl_norm_work_fini(sl_norm_work *w);
 

@@ -127,26 +127,65 @@ static sl_status normal_text(const sl_tokenizer *t, sl_norm_work *w, sl_arena *a
     return copy ? SL_OK : sl_fail(err, SL_ENOMEM, "%zu bytes of an added token", form.len);
 }
 
+/* The tokens that `what` chooses, with the texts that they are matched by. */
+typedef struct choice {
+    uint32_t *which; /* [n] places in v->added */
+    sl_bytes *text;  /* [n] */
+    size_t n;
+    sl_arena arena; /* of normalised texts */
+} choice;
+
+static void choice_fini(choice *c)
+{
+    sl_mem_free(c->which);
+    sl_mem_free(c->text);
+    sl_arena_fini(&c->arena);
+}
+
+static sl_status choice_init(choice *c, const sl_tokenizer *t, const sl_vocab *v, chosen what, sl_err *err)
+{
+    sl_norm_work work = { 0 };
+    *c = (choice){ 0 };
+    sl_arena_init(&c->arena, 4096);
+    c->which = sl_mem_alloc(v->n_added * sizeof *c->which);
+    c->text = sl_mem_alloc(v->n_added * sizeof *c->text);
+    if (!c->which || !c->text)
+        return sl_fail(err, SL_ENOMEM, "%zu added tokens", v->n_added);
+    c->n = choose(v, what, c->which);
+    sl_status rc = SL_OK;
+    for (size_t i = 0; i < c->n && rc == SL_OK; i++) {
+        c->text[i] = sl_lexicon_bytes(&t->lexicon, (size_t)v->added[c->which[i]].id);
+        if (what == NORMALIZED)
+            rc = normal_text(t, &work, &c->arena, &c->text[i], err);
+    }
+    sl_norm_work_fini(&work);
+    return rc;
+}
+
 static sl_status make_set(sl_tokenizer *t, const sl_vocab *v, chosen what, sl_added *out, sl_err *err)
 {
-    sl_arena arena;
-    sl_norm_work work = { 0 };
-    sl_arena_init(&arena, 4096);
-    uint32_t *which = sl_mem_alloc(v->n_added * sizeof *which);
-    sl_bytes *text = sl_mem_alloc(v->n_added * sizeof *text);
-    const size_t n = which ? choose(v, what, which) : 0;
-    sl_status rc = which && text ? SL_OK : sl_fail(err, SL_ENOMEM, "%zu added tokens", v->n_added);
-    for (size_t i = 0; i < n && rc == SL_OK; i++) {
-        text[i] = sl_lexicon_bytes(&t->lexicon, (size_t)v->added[which[i]].id);
-        if (what == NORMALIZED)
-            rc = normal_text(t, &work, &arena, &text[i], err);
-    }
+    choice c;
+    sl_status rc = choice_init(&c, t, v, what, err);
     if (rc == SL_OK)
-        rc = sl_added_init(out, v->added, which, text, n, err);
-    sl_mem_free(which);
-    sl_mem_free(text);
-    sl_norm_work_fini(&work);
-    sl_arena_fini(&arena);
+        rc = sl_added_init(out, v->added, c.which, c.text, c.n, err);
+    choice_fini(&c);
+    return rc;
+}
+
+/* The reference shows a token that is matched in normalised text as it is matched. */
+static sl_status make_decoder(sl_tokenizer *t, const sl_vocab *v, sl_err *err)
+{
+    choice c;
+    sl_decode_other *other = NULL;
+    sl_status rc = choice_init(&c, t, v, NORMALIZED, err);
+    if (rc == SL_OK && !(other = sl_mem_alloc(c.n * sizeof *other)))
+        rc = sl_fail(err, SL_ENOMEM, "%zu added tokens", c.n);
+    for (size_t i = 0; rc == SL_OK && i < c.n; i++)
+        other[i] = (sl_decode_other){ v->added[c.which[i]].id, c.text[i] };
+    if (rc == SL_OK)
+        rc = sl_decoder_init(&t->decoder, v, &t->lexicon, other, c.n, err);
+    sl_mem_free(other);
+    choice_fini(&c);
     return rc;
 }
 
@@ -179,7 +218,7 @@ static sl_status make(sl_tokenizer *t, const sl_vocab *v, sl_err *err)
         rc = v->model == SL_MODEL_UNIGRAM ? sl_unigram_init(&t->unigram, &t->lexicon, v, err)
                                           : sl_bpe_init(&t->bpe, &t->lexicon, v, err);
     if (rc == SL_OK)
-        rc = sl_decoder_init(&t->decoder, v, &t->lexicon, err);
+        rc = make_decoder(t, v, err);
     if (rc == SL_OK)
         mark_tokens(t, v);
     if (t->pretok && sl_pretok_whole_pieces(t->pretok))

@@ -125,7 +125,7 @@ static void forward(const sl_unigram *u, node *at, const char *text, size_t len)
             if (id < 0)
                 continue;
             known = known || k + 1 - i == one;
-            offer(u, &at[k + 1], worth(u, id, k + 1 - i) + sum, id, (uint32_t)i);
+            offer(u, &at[k + 1], worth(u, id, k + 1 - i) + sum, id == u->unk ? -1 : id, (uint32_t)i);
         }
         if (!known)
             offer(u, &at[i + one], u->unknown + sum, -1, (uint32_t)i);
@@ -152,6 +152,9 @@ static sl_status emit_unknown(const sl_unigram *u, const char *text, size_t len,
     for (size_t i = 0; i < len && bytes; i++)
         bytes = u->byte_id[(unsigned char)text[i]] >= 0;
     sl_status rc = SL_OK;
+    const int32_t written = u->as_double ? sl_lexicon_find_bytes(u->lexicon, text, len) : -1;
+    if (written >= 0) /* the unknown token's own name */
+        return sl_ids_push(ids, written, err);
     for (size_t i = 0; i < len && bytes && rc == SL_OK; i++)
         rc = sl_ids_push(ids, u->byte_id[(unsigned char)text[i]], err);
     return bytes || u->unk < 0 ? rc : sl_ids_push(ids, u->unk, err);
