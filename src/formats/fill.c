@@ -15,19 +15,29 @@ sl_status sl_fill_no_memory(const sl_fill *f)
     return sl_fail(f->err, SL_ENOMEM, "no memory for the vocabulary");
 }
 
-sl_status sl_fill_keep(sl_fill *f, sl_bytes in, sl_bytes *out)
+sl_status sl_fill_room(sl_fill *f, size_t n, char **out)
 {
-    if (in.len > f->room || !f->at) {
-        f->room = SL_MAX(in.len, BLOCK_BYTES);
+    if (n > f->room || !f->at) {
+        f->room = SL_MAX(n, BLOCK_BYTES);
         f->at = sl_arena_alloc(&f->v->arena, f->room, 1);
     }
+    *out = f->at;
     if (!f->at)
         return sl_fill_no_memory(f);
+    f->at += n;
+    f->room -= n;
+    return SL_OK;
+}
+
+sl_status sl_fill_keep(sl_fill *f, sl_bytes in, sl_bytes *out)
+{
+    char *copy = NULL;
+    const sl_status rc = sl_fill_room(f, in.len, &copy);
+    if (rc)
+        return rc;
     if (in.len)
-        memcpy(f->at, in.data, in.len);
-    *out = (sl_bytes){ f->at, in.len };
-    f->at += in.len;
-    f->room -= in.len;
+        memcpy(copy, in.data, in.len);
+    *out = (sl_bytes){ copy, in.len };
     return SL_OK;
 }
 
@@ -60,6 +70,41 @@ sl_status sl_fill_ids(sl_fill *f, const int32_t *ids, size_t n, int32_t **out)
 bool sl_fill_id_ok(int64_t id, size_t n_named)
 {
     return id >= 0 && (uint64_t)id < SL_MIN(n_named + HOLES_MAX, IDS_MAX);
+}
+
+sl_status sl_fill_add_controls(sl_fill *f)
+{
+    sl_vocab *v = f->v;
+    size_t n = 0;
+    for (size_t i = 0; i < v->n_tokens; i++)
+        n += v->kinds[i] == SL_TOKEN_CONTROL || v->kinds[i] == SL_TOKEN_USER;
+    v->added = sl_arena_alloc(&v->arena, n, sizeof *v->added);
+    if (!v->added)
+        return sl_fill_no_memory(f);
+    for (size_t i = 0; i < v->n_tokens; i++)
+        if (v->kinds[i] == SL_TOKEN_CONTROL || v->kinds[i] == SL_TOKEN_USER)
+            v->added[v->n_added++] = (sl_added_token){ .id = (int32_t)i, .special = v->kinds[i] == SL_TOKEN_CONTROL };
+    return SL_OK;
+}
+
+sl_status sl_fill_check_ranks(const sl_fill *f, size_t from, size_t to)
+{
+    const sl_bytes *tokens = f->v->tokens + from;
+    sl_names names = { 0 };
+    size_t twice = SIZE_MAX;
+    for (size_t i = from; i < to; i++)
+        if (f->v->kinds[i] != SL_TOKEN_NORMAL)
+            return sl_fail(f->err, SL_EFORMAT, "no token of rank %zu", i - from);
+    if (sl_names_init(&names, tokens, to - from, &twice))
+        return sl_fill_no_memory(f);
+    sl_status rc = twice == SIZE_MAX ? SL_OK : sl_fail(f->err, SL_EFORMAT, "the token of rank %zu comes twice", twice);
+    for (unsigned b = 0; b < 256 && !rc; b++) {
+        const char byte = (char)b;
+        if (sl_names_find(&names, (sl_bytes){ &byte, 1 }) == SIZE_MAX)
+            rc = sl_fail(f->err, SL_EFORMAT, "no token of the byte 0x%02X alone", b);
+    }
+    sl_names_fini(&names);
+    return rc;
 }
 
 static int hex_digit(char c)

@@ -16,6 +16,8 @@ typedef struct sl_fill {
 sl_status sl_fill_no_memory(const sl_fill *f);
 /* A copy of `in` that the vocabulary owns. SL_ENOMEM. */
 sl_status sl_fill_keep(sl_fill *f, sl_bytes in, sl_bytes *out);
+/* Room for n bytes that the vocabulary owns. SL_ENOMEM. */
+sl_status sl_fill_room(sl_fill *f, size_t n, char **out);
 /* Room for n tokens, none of them named yet: UNUSED; with `scores` also that array. */
 sl_status sl_fill_tokens(sl_fill *f, size_t n, bool scores);
 /* A list of n ids in the arena. */
@@ -23,6 +25,11 @@ sl_status sl_fill_ids(sl_fill *f, const int32_t *ids, size_t n, int32_t **out);
 
 /* An id that a file may use when it names n_named tokens in all: a few may be left out, not billions. */
 bool sl_fill_id_ok(int64_t id, size_t n_named);
+
+/* Tokens that are CONTROL or USER become added tokens, matched as they stand. */
+sl_status sl_fill_add_controls(sl_fill *f);
+/* Tokens [from, to) of raw bytes: all named, none twice, and all 256 single bytes among them. */
+sl_status sl_fill_check_ranks(const sl_fill *f, size_t from, size_t to);
 
 /* "<0x41>" to 0x41; -1: not of this form, which has upper-case digits. */
 int sl_fill_byte(sl_bytes token);

@@ -1,8 +1,11 @@
 /* text_files.c - which file is the vocabulary, and what it is by its content. */
 #include "formats/text_in.h"
 
+#include <dirent.h>
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include "base/num.h"
@@ -56,42 +59,98 @@ void sl_small_json_close(sl_small_json *j)
     j->root = NULL;
 }
 
-/* ---- the vocabulary of a folder ------------------------------------------------------------- */
+/* ---- vocabulary files ---------------------------------------------------------------------- */
 
-static const struct {
-    const char *name;
-    sl_status (*read)(sl_vocab *out, const void *bytes, size_t n, sl_err *err);
-    bool own_specials;
-} vocab_files[] = {
-    { "tokenizer.json", sl_vocab_read_tokenizer_json, false },
-    { "tokenizer.model", sl_vocab_read_sentencepiece, false },
-};
+typedef enum vocab_form { NO_FORM, TOKENIZER_JSON, TEKKEN, SENTENCEPIECE, TIKTOKEN } vocab_form;
 
-/* *which stays -1 if there is no such file. */
-static sl_status read_vocab_of(sl_vocab *v, const char *dir, int *which, sl_err *err)
+static bool ends_with(const char *name, const char *tail)
 {
-    sl_status rc = SL_ENOTFOUND;
-    *which = -1;
-    for (size_t i = 0; i < SL_COUNT(vocab_files) && rc == SL_ENOTFOUND; i++) {
-        char path[SL_TEXT_PATH_MAX];
-        sl_file file = { 0 };
-        rc = sl_text_path(path, dir, vocab_files[i].name, err);
-        if (!rc)
-            rc = sl_file_map(&file, path, err);
-        if (rc == SL_ENOTFOUND)
-            continue;
-        *which = (int)i;
-        if (!rc)
-            rc = vocab_files[i].read(v, file.bytes, file.n, err);
-        if (rc)
-            rc = sl_fail_in(err, rc == SL_ENOTFOUND ? SL_EFORMAT : rc, "%s", path);
-        sl_file_unmap(&file);
+    const size_t n = strlen(name), k = strlen(tail);
+    return n >= k && strcmp(name + n - k, tail) == 0;
+}
+
+/* By content, and where two are alike by name: JSON is an object; SentencePiece's first field has number 1 and a
+ * length. */
+static vocab_form form_of(const sl_file *f, const char *name)
+{
+    size_t i = 0;
+    while (i < f->n && f->bytes[i] && strchr(" \t\r\n", f->bytes[i]))
+        i++;
+    if (i < f->n && f->bytes[i] == '{')
+        return strstr(name, "tekken") ? TEKKEN : TOKENIZER_JSON;
+    if (f->n > 0 && f->bytes[0] == '\n')
+        return SENTENCEPIECE;
+    return ends_with(name, ".tiktoken") || ends_with(name, "tiktoken.model") || strcmp(name, "tokenizer.model") == 0
+               ? TIKTOKEN
+               : NO_FORM;
+}
+
+static sl_status read_form(vocab_form form, sl_vocab *v, const sl_file *f, const char *name, const sl_json *config,
+                           sl_err *err)
+{
+    switch (form) {
+    case TEKKEN:
+        return sl_vocab_read_tekken(v, f->bytes, f->n, err);
+    case SENTENCEPIECE:
+        return sl_vocab_read_sentencepiece(v, f->bytes, f->n, err);
+    case TIKTOKEN:
+        return sl_vocab_read_tiktoken(v, f->bytes, f->n, name, config, err);
+    default:
+        return sl_vocab_read_tokenizer_json(v, f->bytes, f->n, err);
     }
-    return rc == SL_ENOTFOUND ? sl_fail(err, SL_ENOTFOUND,
-                                        "%s: no tokenizer.json, tokenizer.model, *.tiktoken or "
-                                        "tekken.json in this folder",
-                                        dir)
-                              : rc;
+}
+
+static int is_tiktoken(const struct dirent *e)
+{
+    return ends_with(e->d_name, ".tiktoken");
+}
+
+/* The first *.tiktoken of a folder; "" if there is none. */
+static void find_tiktoken(const char *dir, char name[NAME_MAX + 1])
+{
+    struct dirent **entries = NULL;
+    const int n = scandir(dir, &entries, is_tiktoken, alphasort);
+    name[0] = '\0';
+    if (n > 0)
+        snprintf(name, NAME_MAX + 1, "%s", entries[0]->d_name);
+    for (int i = 0; i < n; i++)
+        free(entries[i]);
+    if (n >= 0)
+        free(entries);
+}
+
+/* SL_ENOTFOUND: there is no such file. */
+static sl_status read_file_of(sl_vocab *v, const char *dir, const char *name, const sl_json *config, bool *own_specials,
+                              sl_err *err)
+{
+    char path[SL_TEXT_PATH_MAX];
+    sl_file file = { 0 };
+    sl_status rc = sl_text_path(path, dir, name, err);
+    if (!rc)
+        rc = sl_file_map(&file, path, err);
+    if (rc == SL_ENOTFOUND)
+        return rc;
+    const vocab_form form = rc ? NO_FORM : form_of(&file, name);
+    *own_specials = form == TIKTOKEN || form == TEKKEN;
+    if (!rc)
+        rc = read_form(form, v, &file, name, config, err);
+    sl_file_unmap(&file);
+    return rc ? sl_fail_in(err, rc, "%s", path) : SL_OK;
+}
+
+static sl_status read_vocab_of(sl_vocab *v, const char *dir, const sl_json *config, bool *own_specials, sl_err *err)
+{
+    char found[NAME_MAX + 1];
+    find_tiktoken(dir, found);
+    const char *const names[] = { "tokenizer.json", "tiktoken.model", found, "tokenizer.model", "tekken.json" };
+    sl_status rc = SL_ENOTFOUND;
+    for (size_t i = 0; i < SL_COUNT(names) && rc == SL_ENOTFOUND; i++)
+        if (*names[i])
+            rc = read_file_of(v, dir, names[i], config, own_specials, err);
+    return rc == SL_ENOTFOUND
+               ? sl_fail(err, SL_ENOTFOUND,
+                         "%s: no tokenizer.json, tokenizer.model, *.tiktoken or tekken.json in this folder", dir)
+               : rc;
 }
 
 void sl_text_files_drop_vocab(sl_text_files *t)
@@ -110,13 +169,13 @@ static void no_vocab(sl_text_files *t, sl_status rc)
 static sl_status open_folder(sl_text_files *t, const char *dir, sl_err *err)
 {
     sl_small_json config = { 0 };
-    int which = -1;
+    bool own_specials = false;
     sl_status rc = sl_small_json_open(&config, dir, "tokenizer_config.json", err);
     if (rc)
         return rc;
-    sl_status vocab_rc = read_vocab_of(&t->vocab, dir, &which, &t->why);
+    sl_status vocab_rc = read_vocab_of(&t->vocab, dir, config.root, &own_specials, &t->why);
     if (!vocab_rc)
-        vocab_rc = sl_text_config(&t->vocab, dir, &config, vocab_files[which].own_specials, &t->why);
+        vocab_rc = sl_text_config(&t->vocab, dir, &config, own_specials, &t->why);
     if (vocab_rc)
         no_vocab(t, vocab_rc);
     rc = sl_text_templates(t, dir, &config, err);
@@ -172,24 +231,21 @@ static sl_status read_weights(sl_text_files *t, const sl_weights *w, sl_err *err
 
 /* ---- one file ----------------------------------------------------------------------------- */
 
-typedef sl_status read_fn(sl_vocab *out, const void *bytes, size_t n, sl_err *err);
-
-/* By the first bytes: an object is JSON, a first field of number 1 that has a length is SentencePiece. NULL: GGUF,
- * or nothing that is known. */
-static read_fn *reader_of(const sl_file *f)
-{
-    size_t i = 0;
-    while (i < f->n && f->bytes[i] && strchr(" \t\r\n", f->bytes[i]))
-        i++;
-    if (i < f->n && f->bytes[i] == '{')
-        return sl_vocab_read_tokenizer_json;
-    return f->n > 0 && f->bytes[0] == '\n' ? sl_vocab_read_sentencepiece : NULL;
-}
-
 static sl_status open_gguf(sl_text_files *t, const char *path, sl_err *err)
 {
     const sl_status rc = sl_weights_open(&t->weights, path, err);
     return rc ? rc : read_weights(t, t->weights, err);
+}
+
+/* The configuration in the folder of a file. */
+static sl_status open_beside(sl_small_json *config, const char *path, const char *slash, sl_err *err)
+{
+    char dir[SL_TEXT_PATH_MAX];
+    const int n =
+        slash ? snprintf(dir, sizeof dir, "%.*s", (int)(slash - path + 1), path) : snprintf(dir, sizeof dir, "./");
+    if (n < 0 || (size_t)n >= sizeof dir)
+        return sl_fail(err, SL_EINVAL, "%s: a path too long", path);
+    return sl_small_json_open(config, dir, "tokenizer_config.json", err);
 }
 
 static sl_status open_file(sl_text_files *t, const char *path, sl_err *err)
@@ -198,16 +254,24 @@ static sl_status open_file(sl_text_files *t, const char *path, sl_err *err)
     sl_status rc = sl_file_map(&f, path, err);
     if (rc)
         return sl_fail_in(err, rc, "%s", path);
-    read_fn *read = reader_of(&f);
-    if (!read) {
+    const char *slash = strrchr(path, '/'), *name = slash ? slash + 1 : path;
+    const vocab_form form = form_of(&f, name);
+    if (form == NO_FORM) {
         sl_file_unmap(&f);
         return open_gguf(t, path, err); /* which also says what else a file is */
     }
-    rc = read(&t->vocab, f.bytes, f.n, &t->why);
-    if (rc)
-        no_vocab(t, sl_fail_in(&t->why, rc, "%s", path));
+    sl_small_json config = { 0 };
+    if (form == TIKTOKEN)
+        rc = open_beside(&config, path, slash, err);
+    if (!rc) {
+        rc = read_form(form, &t->vocab, &f, name, config.root, &t->why);
+        if (rc)
+            no_vocab(t, sl_fail_in(&t->why, rc, "%s", path));
+        rc = SL_OK;
+    }
+    sl_small_json_close(&config);
     sl_file_unmap(&f);
-    return SL_OK;
+    return rc;
 }
 
 /* ---- open ---------------------------------------------------------------------------------- */

@@ -14,6 +14,7 @@
 #define SL_FORMATS_VOCAB_FILES_H
 
 #include "base/status.h"
+#include "formats/json.h"
 #include "tokenizer/vocab.h"
 
 /* As written: steps in their order, no names looked for. bos, eos and pad are -1, since the file does not say
@@ -23,5 +24,12 @@ sl_status sl_vocab_read_tokenizer_json(sl_vocab *out, const void *bytes, size_t 
 /* Unigram and BPE; bos, eos and pad by the names that the trainer noted. Nothing is put around a text, as with the
  * library itself. Format: google/sentencepiece, src/sentencepiece_model.proto. */
 sl_status sl_vocab_read_sentencepiece(sl_vocab *out, const void *bytes, size_t n, sl_err *err);
+
+/* Ranks. `file_name` (without its folder) and `config` (a tokenizer_config.json; NULL: none) tell the family: Kimi,
+ * Qwen, Llama 3 and 4, cl100k_base, o200k_base; SL_EUNSUPPORTED for others. Nothing is put around a text. */
+sl_status sl_vocab_read_tiktoken(sl_vocab *out, const void *bytes, size_t n, const char *file_name,
+                                 const sl_json *config, sl_err *err);
+/* Mistral's tekken.json, special tokens first. Nothing is put around a text. */
+sl_status sl_vocab_read_tekken(sl_vocab *out, const void *bytes, size_t n, sl_err *err);
 
 #endif
