@@ -68,11 +68,13 @@ typedef struct sl_model_info {
     size_t file_bytes, weight_bytes;
     bool tied; /* the output matrix is the embedding */
     size_t n_tensors;
+    const char *unsupported; /* the first tensor of a type that cannot be run: no engine; NULL: none */
 } sl_model_info;
 SL_API void sl_model_describe(const sl_model *m, sl_model_info *out);
 
 typedef struct sl_tensor_info {
-    const char *name, *format;
+    const char *name, *format; /* format: as the file calls it, "Q4_K" */
+    bool supported;
     uint32_t n_dims;
     uint64_t dims[4]; /* innermost first */
     uint64_t bytes;
@@ -113,7 +115,7 @@ typedef struct sl_memory {
 } sl_memory;
 
 SL_API sl_status sl_engine_estimate(const sl_model *m, const sl_engine_options *o, sl_memory *out, sl_err *err);
-/* SL_EINVAL names the option that is wrong. */
+/* SL_EINVAL names the option that is wrong; SL_EUNSUPPORTED a tensor whose type cannot be run. */
 SL_API sl_status sl_engine_create(sl_engine **out, const sl_model *m, const sl_engine_options *o, sl_err *err);
 SL_API void sl_engine_destroy(sl_engine *e); /* accepts NULL; running requests end without an event */
 

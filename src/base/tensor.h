@@ -12,7 +12,20 @@
     X(BF16, 1, 2)                                                                                                      \
     X(Q8_0, 32, 34)                                                                                                    \
     X(Q4_0, 32, 18)                                                                                                    \
-    X(Q4_1, 32, 20)
+    X(Q4_1, 32, 20)                                                                                                    \
+    X(Q5_0, 32, 22)                                                                                                    \
+    X(Q5_1, 32, 24)                                                                                                    \
+    X(Q2_K, 256, 84)                                                                                                   \
+    X(Q3_K, 256, 110)                                                                                                  \
+    X(Q4_K, 256, 144)                                                                                                  \
+    X(Q5_K, 256, 176)                                                                                                  \
+    X(Q6_K, 256, 210)                                                                                                  \
+    X(IQ4_NL, 32, 18)                                                                                                  \
+    X(IQ4_XS, 256, 136)                                                                                                \
+    X(TQ1_0, 256, 54)                                                                                                  \
+    X(TQ2_0, 256, 66)                                                                                                  \
+    X(MXFP4, 32, 17)                                                                                                   \
+    X(NVFP4, 64, 36)
 
 typedef enum sl_format {
 #define SL_FORMAT_ENUM(name, block, bytes) SL_FORMAT_##name,

@@ -10,6 +10,7 @@
 typedef struct sl_tensor_class {
     char name[64];
     const char *format;
+    bool supported;
     size_t count;
     uint64_t bytes;
 } sl_tensor_class;
@@ -39,6 +40,7 @@ static size_t classify(const sl_model *m, size_t n_tensors, sl_tensor_class *c)
             continue;
         if (k == n) {
             memcpy(c[k].name, name, sizeof name);
+            c[n].supported = t.supported;
             c[n++].format = t.format;
         }
         c[k].count++;
@@ -63,7 +65,8 @@ static void print_tensors(const sl_model *m, size_t n_tensors)
         char shape[96];
         sl_model_tensor(m, i, &t);
         shape_text(&t, shape, sizeof shape);
-        printf("  %-36s %-6s [%s]  %s\n", t.name, t.format, shape, sl_cli_bytes(t.bytes).text);
+        printf("  %-36s %-7s [%s]  %s%s\n", t.name, t.format, shape, sl_cli_bytes(t.bytes).text,
+               t.supported ? "" : "  not supported");
     }
 }
 
@@ -73,7 +76,8 @@ static void print_classes(const sl_model *m, size_t n_tensors)
     const size_t n = classify(m, n_tensors, c);
     printf("\nweights\n");
     for (size_t i = 0; i < n; i++)
-        printf("  %-20s %-6s %4zu tensors  %s\n", c[i].name, c[i].format, c[i].count, sl_cli_bytes(c[i].bytes).text);
+        printf("  %-20s %-7s %4zu tensors  %s%s\n", c[i].name, c[i].format, c[i].count, sl_cli_bytes(c[i].bytes).text,
+               c[i].supported ? "" : "  not supported");
 }
 
 static void print_model(const sl_model *m, const sl_model_info *i)
@@ -118,8 +122,9 @@ static json_t *tensors_json(const sl_model *m, size_t n_tensors)
         json_t *dims = json_array();
         for (uint32_t d = t.n_dims; d-- > 0;)
             json_array_append_new(dims, json_integer((json_int_t)t.dims[d]));
-        json_array_append_new(list, json_pack("{s:o, s:s, s:o, s:I}", "name", sl_cli_json_text(t.name, strlen(t.name)),
-                                              "format", t.format, "shape", dims, "bytes", (json_int_t)t.bytes));
+        json_array_append_new(list, json_pack("{s:o, s:s, s:b, s:o, s:I}", "name",
+                                              sl_cli_json_text(t.name, strlen(t.name)), "format", t.format, "supported",
+                                              t.supported, "shape", dims, "bytes", (json_int_t)t.bytes));
     }
     return list;
 }
@@ -135,20 +140,21 @@ static json_t *engine_json(const sl_engine_info *e)
                      (json_int_t)(m->weights + m->kv + m->workspace + m->rest));
 }
 
+/* e: NULL for a model that cannot be run. */
 static sl_exit print_json(const sl_session *s, const sl_args *args, const sl_model_info *i, const sl_engine_info *e)
 {
     sl_str formats = { 0 };
     sl_session_formats(s->model, &formats);
     json_t *out = json_pack(
-        "{s:o, s:s, s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:b, s:o}", "path",
+        "{s:o, s:s, s:o, s:s, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:b, s:b, s:b, s:b, s:o}", "path",
         sl_cli_json_text(i->path, strlen(i->path)), "arch", i->arch, "name", sl_cli_json_text(i->name, strlen(i->name)),
         "formats", formats.data ? formats.data : "", "n_params", (json_int_t)i->n_params, "file_bytes",
         (json_int_t)i->file_bytes, "weights_bytes", (json_int_t)i->weight_bytes, "n_tensors", (json_int_t)i->n_tensors,
         "n_layers", (json_int_t)i->n_layers, "n_vocab", (json_int_t)i->n_vocab, "n_ctx_train",
         (json_int_t)i->n_ctx_train, "d_model", (json_int_t)i->d_model, "d_ff", (json_int_t)i->d_ff, "n_heads",
         (json_int_t)i->n_heads, "n_kv_heads", (json_int_t)i->n_kv_heads, "tied", i->tied, "tokenizer",
-        sl_model_tokenizer(s->model, NULL) != NULL, "chat_template", sl_model_chat_template(s->model) != NULL, "engine",
-        engine_json(e));
+        sl_model_tokenizer(s->model, NULL) != NULL, "chat_template", sl_model_chat_template(s->model) != NULL,
+        "supported", !i->unsupported, "engine", e ? engine_json(e) : json_null());
     if (out && args->tensors)
         json_object_set_new(out, "tensors", tensors_json(s->model, i->n_tensors));
     sl_str_fini(&formats);
@@ -161,9 +167,10 @@ static sl_exit show(const sl_session *s, const sl_args *args)
     sl_model_info info;
     sl_engine_info engine;
     sl_model_describe(s->model, &info);
-    sl_engine_describe(s->engine, &engine);
+    if (s->engine)
+        sl_engine_describe(s->engine, &engine);
     if (args->json)
-        return print_json(s, args, &info, &engine);
+        return print_json(s, args, &info, s->engine ? &engine : NULL);
     if (args->plan)
         return sl_engine_plan_write(s->engine, stdout, &err) ? sl_cli_failed("%s", err.msg) : SL_EXIT_OK;
     print_model(s->model, &info);
@@ -171,19 +178,25 @@ static sl_exit show(const sl_session *s, const sl_args *args)
         print_tensors(s->model, info.n_tensors);
     else
         print_classes(s->model, info.n_tensors);
-    print_engine(&engine);
+    if (s->engine)
+        print_engine(&engine);
+    else
+        printf("\nnot supported: tensor %s%s\n", info.unsupported, args->tensors ? "" : " (--tensors lists all)");
     return SL_EXIT_OK;
 }
 
 static sl_exit run(const sl_args *args)
 {
     sl_session s = { 0 };
+    sl_model_info info;
     sl_args fitted = *args;
     fitted.quiet = true;
     if (args->plan && args->json)
         return sl_cli_usage("--plan and --json exclude each other");
     sl_exit code = sl_session_open(&s, args);
     if (!code)
+        sl_model_describe(s.model, &info);
+    if (!code && (!info.unsupported || args->plan))
         code = sl_session_start(&s, &fitted, 1, 0);
     if (!code)
         code = show(&s, args);

@@ -80,8 +80,8 @@ sl_status sl_engine_estimate(const sl_model *m, const sl_engine_options *o, sl_m
     sl_kernels k;
     sl_arena arena;
     sl_plan plan;
-    sl_status rc = sl_settings_read(&s, m->net, o, err);
-    if (rc)
+    sl_status rc = sl_net_runs(m->net, err);
+    if (rc || (rc = sl_settings_read(&s, m->net, o, err)))
         return rc;
     sl_kernels_init(&k, s.isa);
     s.plan.env.k = &k;
@@ -100,8 +100,8 @@ static sl_status build_plan(sl_engine *e, sl_err *err)
 
 static sl_status set_up(sl_engine *e, const sl_engine_options *o, sl_err *err)
 {
-    sl_status rc = sl_settings_read(&e->settings, e->model->net, o, err);
-    if (rc)
+    sl_status rc = sl_net_runs(e->model->net, err);
+    if (rc || (rc = sl_settings_read(&e->settings, e->model->net, o, err)))
         return rc;
     sl_settings *s = &e->settings;
     const sl_limits *l = &s->plan.env.limits;

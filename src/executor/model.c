@@ -59,6 +59,7 @@ void sl_model_describe(const sl_model *m, sl_model_info *out)
         .weight_bytes = n->weight_bytes,
         .tied = n->tied,
         .n_tensors = sl_weights_count(n->weights),
+        .unsupported = n->unsupported ? n->unsupported->name : NULL,
     };
 }
 
@@ -66,7 +67,8 @@ void sl_model_tensor(const sl_model *m, size_t i, sl_tensor_info *out)
 {
     const sl_weight_info *w = sl_weights_at(m->net->weights, i);
     *out = (sl_tensor_info){ .name = w->name,
-                             .format = sl_format_name(w->tensor.format),
+                             .format = w->type,
+                             .supported = w->tensor.format != SL_FORMAT_COUNT,
                              .n_dims = w->n_dims,
                              .dims = { w->dims[0], w->dims[1], w->dims[2], w->dims[3] },
                              .bytes = w->bytes };

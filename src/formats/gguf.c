@@ -9,7 +9,6 @@
 #include <inttypes.h>
 #include <string.h>
 #include "base/num.h"
-#include "quant/quant.h"
 
 #define HEADER_BYTES     24
 #define KEY_MIN          14 /* bytes of the shortest setting: length, one letter, type, u8 */
@@ -246,19 +245,19 @@ static sl_status read_alignment(sl_gguf *g, sl_err *err)
 /* --- tensors ----------------------------------------------------------------------------- */
 
 /* Rows, columns and bytes from the dimensions, none of which may exceed what the file can hold. */
-static sl_status read_shape(sl_weight_info *t, size_t file_bytes, sl_err *err)
+static sl_status read_shape(sl_weight_info *t, const sl_ggml_type *type, size_t file_bytes, sl_err *err)
 {
     for (uint32_t d = 0; d < t->n_dims; d++)
         if (t->dims[d] == 0)
             return sl_fail(err, SL_EFORMAT, "tensor %s: dimension %" PRIu32 " is 0", t->name, d);
 
-    const sl_quant *q = sl_quant_get(t->tensor.format);
-    if (t->dims[0] / q->block > file_bytes / q->block_bytes)
+    if (t->dims[0] / type->block > file_bytes / type->bytes)
         return sl_fail(err, SL_EFORMAT, "tensor %s: dimension 0 is %" PRIu64 ", more than a file of %zu bytes can hold",
                        t->name, t->dims[0], file_bytes);
-    if (!sl_quant_row_bytes(t->tensor.format, t->dims[0], &t->tensor.row_bytes))
+    if (t->dims[0] % type->block)
         return sl_fail(err, SL_EFORMAT, "tensor %s: rows of %" PRIu64 " elements, %s comes in blocks of %zu", t->name,
-                       t->dims[0], sl_format_name(t->tensor.format), q->block);
+                       t->dims[0], type->name, type->block);
+    t->tensor.row_bytes = t->dims[0] / type->block * type->bytes;
     t->tensor.cols = t->dims[0];
     t->tensor.rows = 1;
     t->bytes = t->tensor.row_bytes;
@@ -309,11 +308,12 @@ static sl_status read_tensor(sl_gguf *g, cursor *c, size_t i, sl_gguf_tensor *t,
         w->dims[d] = 1;
     if (!take_u32(c, &type) || !take_u64(c, &t->offset))
         return cut_short("tensor", w->name, err);
-    if (!sl_ggml_type_name(type))
+    sl_ggml_type known;
+    if (!sl_ggml_type_get(type, &known))
         return sl_fail(err, SL_EFORMAT, "tensor %s: type %" PRIu32 " is not known", w->name, type);
-    if (!sl_ggml_type_format(type, &w->tensor.format))
-        return sl_fail(err, SL_EUNSUPPORTED, "tensor %s: type %s is not supported", w->name, sl_ggml_type_name(type));
-    return read_shape(w, g->n_bytes, err);
+    w->type = known.name;
+    w->tensor.format = known.format;
+    return read_shape(w, &known, g->n_bytes, err);
 }
 
 static sl_bytes tensor_name(const sl_gguf *g, size_t i)

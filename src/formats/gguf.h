@@ -47,9 +47,13 @@ bool sl_gguf_load_u64(sl_gguf_type type, const uint8_t *p, uint64_t *out);
 /* The number at p, whatever its type; false for booleans, strings and arrays. */
 bool sl_gguf_load_f64(sl_gguf_type type, const uint8_t *p, double *out);
 
-/* GGML's tensor types. NULL for a number nobody has given out. */
-const char *sl_ggml_type_name(uint32_t ggml_type);
-bool sl_ggml_type_format(uint32_t ggml_type, sl_format *out); /* false: not supported here */
+/* GGML's tensor types; false for a number nobody has given out. */
+typedef struct sl_ggml_type {
+    const char *name;
+    size_t block, bytes; /* elements and bytes of a block */
+    sl_format format;    /* SL_FORMAT_COUNT: not supported here */
+} sl_ggml_type;
+bool sl_ggml_type_get(uint32_t ggml_type, sl_ggml_type *out);
 
 typedef struct sl_gguf_key {
     sl_bytes name;

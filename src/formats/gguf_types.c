@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include "base/num.h"
+#include "quant/quant.h"
 
 static const struct {
     const char *name;
@@ -100,35 +101,77 @@ bool sl_gguf_load_f64(sl_gguf_type type, const uint8_t *p, double *out)
 }
 
 /* The numbers of ggml.h; those that have left GGML keep their old names, so that an old file is
- * refused by name. */
-static const char *const ggml_types[] = {
-    [0] = "F32",         [1] = "F16",         [2] = "Q4_0",        [3] = "Q4_1",      [4] = "Q4_2",     [5] = "Q4_3",
-    [6] = "Q5_0",        [7] = "Q5_1",        [8] = "Q8_0",        [9] = "Q8_1",      [10] = "Q2_K",    [11] = "Q3_K",
-    [12] = "Q4_K",       [13] = "Q5_K",       [14] = "Q6_K",       [15] = "Q8_K",     [16] = "IQ2_XXS", [17] = "IQ2_XS",
-    [18] = "IQ3_XXS",    [19] = "IQ1_S",      [20] = "IQ4_NL",     [21] = "IQ3_S",    [22] = "IQ2_S",   [23] = "IQ4_XS",
-    [24] = "I8",         [25] = "I16",        [26] = "I32",        [27] = "I64",      [28] = "F64",     [29] = "IQ1_M",
-    [30] = "BF16",       [31] = "Q4_0_4_4",   [32] = "Q4_0_4_8",   [33] = "Q4_0_8_8", [34] = "TQ1_0",   [35] = "TQ2_0",
-    [36] = "IQ4_NL_4_4", [37] = "IQ4_NL_4_8", [38] = "IQ4_NL_8_8", [39] = "MXFP4",    [40] = "NVFP4",   [41] = "Q1_0",
+ * refused by name. Sizes of blocks tell where the next tensor may begin. */
+static const struct {
+    const char *name;
+    uint16_t block, bytes;
+    sl_format format;
+} ggml_types[] = {
+#define RUNS(id)                                                                                                       \
+    {                                                                                                                  \
+#id, 0, 0, SL_FORMAT_##id                                                                                      \
+    } /* sizes are those of the format */
+#define KNOWN(name, block, bytes)                                                                                      \
+    {                                                                                                                  \
+        name, block, bytes, SL_FORMAT_COUNT                                                                            \
+    }
+    [0] = RUNS(F32),
+    [1] = RUNS(F16),
+    [2] = RUNS(Q4_0),
+    [3] = RUNS(Q4_1),
+    [4] = KNOWN("Q4_2", 16, 10),
+    [5] = KNOWN("Q4_3", 16, 12),
+    [6] = RUNS(Q5_0),
+    [7] = RUNS(Q5_1),
+    [8] = RUNS(Q8_0),
+    [9] = KNOWN("Q8_1", 32, 36),
+    [10] = RUNS(Q2_K),
+    [11] = RUNS(Q3_K),
+    [12] = RUNS(Q4_K),
+    [13] = RUNS(Q5_K),
+    [14] = RUNS(Q6_K),
+    [15] = KNOWN("Q8_K", 256, 292),
+    [16] = KNOWN("IQ2_XXS", 256, 66),
+    [17] = KNOWN("IQ2_XS", 256, 74),
+    [18] = KNOWN("IQ3_XXS", 256, 98),
+    [19] = KNOWN("IQ1_S", 256, 50),
+    [20] = RUNS(IQ4_NL),
+    [21] = KNOWN("IQ3_S", 256, 110),
+    [22] = KNOWN("IQ2_S", 256, 82),
+    [23] = RUNS(IQ4_XS),
+    [24] = KNOWN("I8", 1, 1),
+    [25] = KNOWN("I16", 1, 2),
+    [26] = KNOWN("I32", 1, 4),
+    [27] = KNOWN("I64", 1, 8),
+    [28] = KNOWN("F64", 1, 8),
+    [29] = KNOWN("IQ1_M", 256, 56),
+    [30] = RUNS(BF16),
+    [31] = KNOWN("Q4_0_4_4", 32, 18),
+    [32] = KNOWN("Q4_0_4_8", 32, 18),
+    [33] = KNOWN("Q4_0_8_8", 32, 18),
+    [34] = RUNS(TQ1_0),
+    [35] = RUNS(TQ2_0),
+    [36] = KNOWN("IQ4_NL_4_4", 32, 18),
+    [37] = KNOWN("IQ4_NL_4_8", 32, 18),
+    [38] = KNOWN("IQ4_NL_8_8", 32, 18),
+    [39] = RUNS(MXFP4),
+    [40] = RUNS(NVFP4),
+    [41] = KNOWN("Q1_0", 128, 18),
+#undef RUNS
+#undef KNOWN
 };
 
-const char *sl_ggml_type_name(uint32_t ggml_type)
+bool sl_ggml_type_get(uint32_t ggml_type, sl_ggml_type *out)
 {
-    return ggml_type < SL_COUNT(ggml_types) ? ggml_types[ggml_type] : NULL;
-}
-
-bool sl_ggml_type_format(uint32_t ggml_type, sl_format *out)
-{
-    static const struct {
-        uint32_t ggml_type;
-        sl_format format;
-    } supported[] = {
-        { 0, SL_FORMAT_F32 },  { 1, SL_FORMAT_F16 },  { 30, SL_FORMAT_BF16 },
-        { 8, SL_FORMAT_Q8_0 }, { 2, SL_FORMAT_Q4_0 }, { 3, SL_FORMAT_Q4_1 },
-    };
-    for (size_t i = 0; i < SL_COUNT(supported); i++)
-        if (supported[i].ggml_type == ggml_type) {
-            *out = supported[i].format;
-            return true;
-        }
-    return false;
+    if (ggml_type >= SL_COUNT(ggml_types))
+        return false;
+    *out = (sl_ggml_type){ .name = ggml_types[ggml_type].name,
+                           .block = ggml_types[ggml_type].block,
+                           .bytes = ggml_types[ggml_type].bytes,
+                           .format = ggml_types[ggml_type].format };
+    if (out->format < SL_FORMAT_COUNT) {
+        out->block = sl_quant_get(out->format)->block;
+        out->bytes = sl_quant_get(out->format)->block_bytes;
+    }
+    return true;
 }

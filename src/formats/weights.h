@@ -23,7 +23,8 @@ uint64_t sl_weights_file_bytes(const sl_weights *w);
 /* Tensors in file order. A tensor of more than two dimensions is [product of the outer][cols]. */
 typedef struct sl_weight_info {
     const char *name;
-    sl_tensor tensor;
+    const char *type; /* as the container calls it: "Q4_K" */
+    sl_tensor tensor; /* format SL_FORMAT_COUNT: of a type that is not supported, not to be read */
     uint32_t n_dims;
     uint64_t dims[4]; /* as the file says, innermost first */
     uint64_t bytes;

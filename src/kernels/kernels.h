@@ -54,7 +54,7 @@ typedef void sl_quantize_fn(const sl_act *act, size_t t0, size_t t1);
 #define SL_PANEL_GROUP_MAX 1024 /* 8 rows x 32 columns of f32 */
 
 /* dst: the panel of rows r0..r0+8 (rows at or past `r1` repeat row r1 - 1) and columns
- * k0..k1, k0 and k1 multiples of 32 except k1 = K. Nothing outside rows r0..r1 is read.
+ * k0..k1, k0 and k1 multiples of 32 and of the format's block except k1 = K. Nothing outside rows r0..r1 is read.
  * A panel is aligned to 32 bytes. */
 typedef void sl_panel_decode_fn(void *dst, const sl_tensor *w, size_t r0, size_t r1, size_t k0, size_t k1);
 
@@ -73,7 +73,7 @@ typedef struct sl_panel {
     unsigned needs;        /* SL_NEED_* of micro */
     unsigned narrow_needs; /* SL_NEED_* of narrow */
     size_t group_bytes;    /* panel bytes per 32 columns, at most SL_PANEL_GROUP_MAX */
-    size_t k_block;        /* columns of one decode and micro, a multiple of 32; 0: only all K at once,
+    size_t k_block;        /* columns of one decode and micro, a multiple of 256; 0: only all K at once,
                             * since the partial sums of this panel type do not fit y */
     sl_panel_decode_fn *decode;
     sl_panel_micro_fn *micro;

@@ -37,9 +37,11 @@ static sl_status check(const sl_net *m, const sl_tensor_spec *spec, const sl_wei
     if (info->n_dims > 2 || t->rows != rows || t->cols != cols)
         return sl_fail(err, SL_EFORMAT, "%s: tensor %s is [%zu, %zu], the settings ask for [%zu, %zu]",
                        sl_weights_path(m->weights), info->name, t->rows, t->cols, rows, cols);
+    if (t->format == SL_FORMAT_COUNT)
+        return SL_OK; /* refused when it is to be run */
     if (vector && t->format != SL_FORMAT_F32)
         return sl_fail(err, SL_EUNSUPPORTED, "%s: tensor %s is %s; vectors are supported in F32",
-                       sl_weights_path(m->weights), info->name, sl_format_name(t->format));
+                       sl_weights_path(m->weights), info->name, info->type);
     if (vector && (uintptr_t)t->data % _Alignof(float))
         return sl_fail(err, SL_EFORMAT, "%s: tensor %s does not lie on a multiple of 4 bytes",
                        sl_weights_path(m->weights), info->name);
@@ -57,6 +59,8 @@ static sl_status bind_one(sl_net *m, const sl_tensor_spec *spec, const char *nam
     const sl_status rc = check(m, spec, info, err);
     if (rc)
         return rc;
+    if (info->tensor.format == SL_FORMAT_COUNT && !m->unsupported)
+        m->unsupported = info;
     *(sl_tensor *)(void *)((char *)base + spec->offset) = info->tensor;
     m->n_params += info->tensor.rows * info->tensor.cols;
     m->weight_bytes += (size_t)info->bytes;
@@ -146,6 +150,8 @@ static sl_status load(sl_net *m, const char *path, sl_err *err)
         return sl_fail(err, SL_ENOMEM, "%s: no memory for %zu layers", path, m->config.n_layers);
     if ((rc = bind_tensors(m, err)))
         return rc;
+    if (m->unsupported)
+        return SL_OK; /* its vectors may not be numbers that can be read */
     m->config.rope.divisor = m->rope_divisor.data;
     m->rope_scale = sl_rope_frequencies(&m->config.rope, m->inv_freq);
     return SL_OK;
@@ -174,6 +180,14 @@ void sl_net_free(sl_net *m)
     sl_weights_close(m->weights);
     sl_arena_fini(&m->arena);
     sl_mem_free(m);
+}
+
+sl_status sl_net_runs(const sl_net *m, sl_err *err)
+{
+    if (!m->unsupported)
+        return SL_OK;
+    return sl_fail(err, SL_EUNSUPPORTED, "%s: tensor %s: type %s is not supported", sl_weights_path(m->weights),
+                   m->unsupported->name, m->unsupported->type);
 }
 
 sl_norm sl_net_norm(const sl_net *m, const sl_tensor *weight)

@@ -40,6 +40,7 @@ typedef struct sl_net {
     float *inv_freq; /* [rope.dim / 2] */
     float rope_scale;
     size_t n_params, weight_bytes;
+    const sl_weight_info *unsupported; /* the first tensor of a type that cannot be run; NULL: none */
     sl_arena arena;
 } sl_net;
 
@@ -71,6 +72,8 @@ const char *sl_arch_names(void);
  * architecture does not know are refused: silently ignoring one gives wrong answers. */
 sl_status sl_net_load(sl_net **out, const char *path, sl_err *err);
 void sl_net_free(sl_net *m); /* accepts NULL */
+/* SL_EUNSUPPORTED, with the tensor's name and type, for a model that can be described but not run. */
+sl_status sl_net_runs(const sl_net *m, sl_err *err);
 
 /* What llama-like architectures share (dense.c). */
 sl_status sl_dense_config(sl_config *c, const sl_weights *w, sl_err *err);

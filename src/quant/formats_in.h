@@ -1,13 +1,45 @@
-/* formats_in.h - one decoder per format, for the list in quant.c; defined in the file of its family. */
+/* formats_in.h - what each format's file defines, for the list in quant.c. */
 #ifndef SL_QUANT_FORMATS_IN_H
 #define SL_QUANT_FORMATS_IN_H
 
 #include <stddef.h>
-#include "base/tensor.h"
+#include "quant/quant.h"
 
-/* See decode_row in quant.h. */
-#define SL_DECODE_ROW(name, block, bytes) void sl_decode_row_##name(float *out, const void *src, size_t n);
-SL_FORMAT_LIST(SL_DECODE_ROW)
-#undef SL_DECODE_ROW
+/* Formats that are groups of whole numbers (see sl_quant.group), and whether they have minima; their
+ * values follow from the groups. */
+#define SL_GROUPED_LIST(X)                                                                                             \
+    X(Q8_0, false)                                                                                                     \
+    X(Q4_0, false)                                                                                                     \
+    X(Q4_1, true)                                                                                                      \
+    X(Q5_0, false)                                                                                                     \
+    X(Q5_1, true)                                                                                                      \
+    X(Q3_K, false)                                                                                                     \
+    X(Q4_K, true)                                                                                                      \
+    X(Q5_K, true)                                                                                                      \
+    X(Q6_K, false)                                                                                                     \
+    X(IQ4_NL, false)                                                                                                   \
+    X(IQ4_XS, false)                                                                                                   \
+    X(TQ1_0, false)                                                                                                    \
+    X(TQ2_0, false)                                                                                                    \
+    X(MXFP4, false)
+
+/* The others decode rows themselves. */
+#define SL_UNGROUPED_LIST(X) X(F32) X(F16) X(BF16) X(Q2_K) X(NVFP4)
+
+#define SL_GROUPED(name, minima) void sl_group_##name(sl_quant_group *out, const void *src, size_t g);
+SL_GROUPED_LIST(SL_GROUPED)
+#undef SL_GROUPED
+#define SL_UNGROUPED(name) void sl_decode_row_##name(float *out, const void *src, size_t n);
+SL_UNGROUPED_LIST(SL_UNGROUPED)
+#undef SL_UNGROUPED
+
+bool sl_scale_ok_MXFP4(const void *block);
+bool sl_scale_ok_NVFP4(const void *block);
+
+/* What a code of 4 bits stands for in IQ4_NL and IQ4_XS; in MXFP4 and NVFP4, doubled. */
+extern const int8_t sl_iq4_values[16], sl_e2m1_values[16];
+
+/* The 6-bit scale and minimum of group g < 8 that Q4_K and Q5_K pack into 12 bytes. */
+void sl_k_scale(const uint8_t packed[12], size_t g, unsigned *scale, unsigned *minimum);
 
 #endif

@@ -4,18 +4,15 @@
 
 #include <string.h>
 #include "base/num.h"
-#include "quant/blocks.h"
 
-void sl_decode_row_Q4_0(float *out, const void *src, size_t n)
+void sl_group_Q4_0(sl_quant_group *out, const void *src, size_t g)
 {
-    const uint8_t *p = src;
-    for (; n >= SL_GROUP; n -= SL_GROUP, out += SL_GROUP, p += sizeof(sl_block_q4_0)) {
-        sl_block_q4_0 b;
-        memcpy(&b, p, sizeof b);
-        const float d = sl_f32_from_f16(b.d);
-        for (size_t i = 0; i < SL_GROUP / 2; i++) {
-            out[i] = d * (float)((b.q[i] & 15) - 8);
-            out[i + SL_GROUP / 2] = d * (float)((b.q[i] >> 4) - 8);
-        }
+    sl_block_q4_0 b;
+    memcpy(&b, (const uint8_t *)src + g * sizeof b, sizeof b);
+    for (size_t i = 0; i < SL_GROUP / 2; i++) {
+        out->q[i] = (int16_t)((b.q[i] & 15) - 8);
+        out->q[i + SL_GROUP / 2] = (int16_t)((b.q[i] >> 4) - 8);
     }
+    out->d = sl_f32_from_f16(b.d);
+    out->m = 0.0f;
 }

@@ -3,16 +3,13 @@
 
 #include <string.h>
 #include "base/num.h"
-#include "quant/blocks.h"
 
-void sl_decode_row_Q8_0(float *out, const void *src, size_t n)
+void sl_group_Q8_0(sl_quant_group *out, const void *src, size_t g)
 {
-    const uint8_t *p = src;
-    for (; n >= SL_GROUP; n -= SL_GROUP, out += SL_GROUP, p += sizeof(sl_block_q8_0)) {
-        sl_block_q8_0 b;
-        memcpy(&b, p, sizeof b);
-        const float d = sl_f32_from_f16(b.d);
-        for (size_t i = 0; i < SL_GROUP; i++)
-            out[i] = d * (float)b.q[i];
-    }
+    sl_block_q8_0 b;
+    memcpy(&b, (const uint8_t *)src + g * sizeof b, sizeof b);
+    for (size_t i = 0; i < SL_GROUP; i++)
+        out->q[i] = b.q[i];
+    out->d = sl_f32_from_f16(b.d);
+    out->m = 0.0f;
 }

@@ -5,6 +5,15 @@
 
 #include <stdbool.h>
 #include "base/tensor.h"
+#include "quant/blocks.h"
+
+/* 32 weights as whole numbers: w[i] = d * q[i], or d * q[i] + m with minima, rounded after the product and
+ * after the sum. |q| <= 4096, so that 32 products with 8-bit activations add up to less than 2^24: exact
+ * as s32 and as f32. */
+typedef struct sl_quant_group {
+    int16_t q[SL_GROUP];
+    float d, m; /* m: 0 without minima */
+} sl_quant_group;
 
 typedef struct sl_quant {
     sl_format format;
@@ -13,10 +22,16 @@ typedef struct sl_quant {
     /* out[0..n) = the values of n elements (a multiple of `block`) stored at src, which
      * needs no alignment. Exact: the publisher's formula in f32. */
     void (*decode_row)(float *out, const void *src, size_t n);
+    /* Elements 32g .. 32g+31 of the row at src, as whole numbers. NULL: the format has no such groups. */
+    void (*group)(sl_quant_group *out, const void *src, size_t g);
+    bool minima; /* of `group`: m counts */
 } sl_quant;
 
 const sl_quant *sl_quant_get(sl_format format); /* never NULL for a format of the list */
 /* Bytes of a row of n elements; false when n is no multiple of the block, or on overflow. */
 bool sl_quant_row_bytes(sl_format format, size_t n, size_t *out);
+/* Whether n elements (whole blocks) at src are finite numbers with sound scales; if not, *bad is the first
+ * element of the block that is broken. */
+bool sl_quant_check(sl_format format, const void *src, size_t n, size_t *bad);
 
 #endif

@@ -1,5 +1,7 @@
 """`sluice info`: what it says agrees with the file and with itself."""
 import os
+import struct
+import tempfile
 import unittest
 
 import cli
@@ -43,6 +45,31 @@ class Info(unittest.TestCase):
         r = cli.sluice("info", LLAMA, env={"SLUICE_CPU": "z80"})
         self.assertEqual(r.code, 2)
         self.assertIn("SLUICE_CPU", r.errors)
+
+    def test_a_type_that_is_not_supported(self):
+        """Q4_0 under the number of a repacked form of the same size: listed, and refused where it would run."""
+        name = b"blk.0.ffn_up.weight"
+        with open(LLAMA, "rb") as f:
+            raw = bytearray(f.read())
+        at = raw.index(struct.pack("<Q", len(name)) + name) + 8 + len(name)
+        dims, = struct.unpack_from("<I", raw, at)
+        self.assertEqual(struct.unpack_from("<I", raw, at + 4 + 8 * dims), (2,))
+        struct.pack_into("<I", raw, at + 4 + 8 * dims, 31)
+        with tempfile.TemporaryDirectory() as folder:
+            path = folder + "/repacked.gguf"
+            with open(path, "wb") as f:
+                f.write(raw)
+            self.assertRegex(good("info", path, "--tensors").text, r"blk\.0\.ffn_up\.weight +Q4_0_4_4 .*not supported\n")
+            self.assertRegex(good("info", path).text, r"ffn_up +Q4_0_4_4 +1 tensors .*not supported\n")
+            j = good("info", path, "--json", "--tensors").json
+            self.assertEqual((j["supported"], j["engine"]), (False, None))
+            self.assertEqual([t["name"] for t in j["tensors"] if not t["supported"]], ["blk.0.ffn_up.weight"])
+            for args in (["logits", path, "--tokens", "1,2", "-o", folder + "/o.npy"], ["info", path, "--plan"],
+                         ["bench", path, "-p", "8"]):
+                r = cli.sluice(*args)
+                self.assertEqual(r.code, 1, args)
+                self.assertIn("tensor blk.0.ffn_up.weight: type Q4_0_4_4 is not supported", r.errors)
+            self.assertFalse(os.path.exists(folder + "/o.npy"))
 
 
 if __name__ == "__main__":

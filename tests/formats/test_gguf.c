@@ -112,7 +112,8 @@ static void types_agree_on_the_weights(void **state)
     static const struct {
         const char *type;
         double bound; /* of the mean absolute difference, as a share of the mean absolute weight */
-    } types[] = { { "F16", 1e-3 }, { "BF16", 5e-3 }, { "Q8_0", 1e-2 }, { "Q4_0", 0.15 }, { "Q4_1", 0.15 } };
+    } types[] = { { "F16", 1e-3 },  { "BF16", 5e-3 }, { "Q8_0", 1e-2 }, { "Q4_0", 0.15 },
+                  { "Q4_1", 0.15 }, { "Q5_0", 0.08 }, { "Q5_1", 0.08 } };
     static const char *const archs[] = { "llama", "qwen3" };
     for (size_t a = 0; a < SL_COUNT(archs); a++) {
         sl_weights *exact = open_fixture(archs[a], "F32");

@@ -226,34 +226,55 @@ static void list_without_data(void **state)
 
 /* --- types ------------------------------------------------------------------------------- */
 
-static void tensor_types(void **state)
+/* Types that exist and are not supported: the file opens, the tensor has its name and size and is marked. */
+static void types_without_a_format(void **state)
 {
     (void)state;
     static const struct {
         uint32_t type;
-        sl_status status;
-        const char *says;
+        const char *name;
+        uint64_t bytes; /* of 256 elements */
     } cases[] = {
-        { 12, SL_EUNSUPPORTED, "tensor blk.0.w: type Q4_K is not supported" },
-        { 24, SL_EUNSUPPORTED, "type I8 is" },
-        { 25, SL_EUNSUPPORTED, "type I16 is" },
-        { 26, SL_EUNSUPPORTED, "type I32 is" },
-        { 27, SL_EUNSUPPORTED, "type I64 is" },
-        { 28, SL_EUNSUPPORTED, "type F64 is" },
-        { 6, SL_EUNSUPPORTED, "type Q5_0 is" },
-        { 9, SL_EUNSUPPORTED, "type Q8_1 is" },
-        { 23, SL_EUNSUPPORTED, "type IQ4_XS is" },
-        { 39, SL_EUNSUPPORTED, "type MXFP4 is" },
-        { 4, SL_EUNSUPPORTED, "type Q4_2 is" },
-        { 33, SL_EUNSUPPORTED, "type Q4_0_8_8 is" },
-        { 99, SL_EFORMAT, "tensor blk.0.w: type 99 is not known" },
-        { UINT32_MAX, SL_EFORMAT, "type 4294967295 is not known" },
+        { 16, "IQ2_XXS", 66 },   { 17, "IQ2_XS", 74 },    { 18, "IQ3_XXS", 98 },     { 19, "IQ1_S", 50 },
+        { 21, "IQ3_S", 110 },    { 22, "IQ2_S", 82 },     { 29, "IQ1_M", 56 },       { 24, "I8", 256 },
+        { 25, "I16", 512 },      { 26, "I32", 1024 },     { 27, "I64", 2048 },       { 28, "F64", 2048 },
+        { 9, "Q8_1", 288 },      { 15, "Q8_K", 292 },     { 4, "Q4_2", 160 },        { 5, "Q4_3", 192 },
+        { 31, "Q4_0_4_4", 144 }, { 33, "Q4_0_8_8", 144 }, { 36, "IQ4_NL_4_4", 144 }, { 41, "Q1_0", 36 },
     };
     for (size_t i = 0; i < SL_COUNT(cases); i++) {
         gguf_build b = { 0 };
         begin_llama(&b);
+        gb_tensor(&b, "blk.0.w", cases[i].type, 0, 2, DIMS(256, 2));
+        sl_weights *w = check_opens(gb_path(gb_finish(&b, 4096)));
+        const sl_weight_info *t = sl_weights_find(w, "blk.0.w");
+        assert_non_null(t);
+        assert_string_equal(t->type, cases[i].name);
+        assert_int_equal(t->tensor.format, SL_FORMAT_COUNT);
+        assert_int_equal(t->bytes, 2 * cases[i].bytes);
+        sl_weights_close(w);
+        gb_free(&b);
+        /* its size counts as any other's */
+        begin_llama(&b);
+        gb_tensor(&b, "blk.0.w", cases[i].type, 0, 2, DIMS(256, 2));
+        check_build_refused(gb_finish(&b, 2 * cases[i].bytes - 1), SL_EFORMAT, "lie outside the file",
+                            "tensor blk.0.w");
+    }
+}
+
+static void types_unheard_of(void **state)
+{
+    (void)state;
+    static const struct {
+        uint32_t type;
+        const char *says;
+    } cases[] = { { 42, "type 42 is not known" },
+                  { 99, "type 99 is not known" },
+                  { UINT32_MAX, "type 4294967295 is not known" } };
+    for (size_t i = 0; i < SL_COUNT(cases); i++) {
+        gguf_build b = { 0 };
+        begin_llama(&b);
         gb_tensor(&b, "blk.0.w", cases[i].type, 0, 1, DIMS(256));
-        check_build_refused(gb_finish(&b, 4096), cases[i].status, cases[i].says, "tensor blk.0.w");
+        check_build_refused(gb_finish(&b, 4096), SL_EFORMAT, cases[i].says, "tensor blk.0.w");
     }
 }
 
@@ -462,7 +483,8 @@ int main(void)
         cmocka_unit_test(offset_that_wraps_the_sum),
         cmocka_unit_test(tensors_that_overlap),
         cmocka_unit_test(list_without_data),
-        cmocka_unit_test(tensor_types),
+        cmocka_unit_test(types_without_a_format),
+        cmocka_unit_test(types_unheard_of),
         cmocka_unit_test(value_types),
         cmocka_unit_test(deep_nesting),
         cmocka_unit_test(arrays_longer_than_the_file),

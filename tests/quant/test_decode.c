@@ -1,5 +1,5 @@
-/* test_decode.c - the reference decoders against values that gguf-py computed, bit for bit, and the
- * arithmetic of rows. */
+/* test_decode.c - the reference decoders against values that gguf-py computed, bit for bit but for the
+ * sign of a zero (a scale of 0 times a negative number), and the arithmetic of rows. */
 #include <stdarg.h>
 #include <setjmp.h>
 #include <stddef.h>
@@ -46,7 +46,7 @@ static void check_against_npy(sl_format format)
     memcpy(odd + 1, raw, n_raw);
     q->decode_row(got, odd + 1, want.count);
     for (size_t i = 0; i < want.count; i++)
-        if (sl_f32_bits(got[i]) != sl_f32_bits(want.f32[i]))
+        if (sl_f32_bits(got[i]) != sl_f32_bits(want.f32[i]) && (got[i] != 0.0f || want.f32[i] != 0.0f))
             fail_msg("%s: element %zu is %a, should be %a", sl_format_name(q->format), i, (double)got[i],
                      (double)want.f32[i]);
     free(got);
@@ -54,28 +54,39 @@ static void check_against_npy(sl_format format)
     npy_free(&want);
 }
 
-static void bf16_blocks(void **state)
+/* All formats of which there are blocks; F32 and F16 have tests of their own. */
+static void blocks_of_files(void **state)
 {
     (void)state;
-    check_against_npy(SL_FORMAT_BF16);
+    for (int f = 0; f < SL_FORMAT_COUNT; f++)
+        if (f != SL_FORMAT_F32 && f != SL_FORMAT_F16)
+            check_against_npy((sl_format)f);
 }
 
-static void q8_0_blocks(void **state)
+/* Groups say the same as rows, in numbers that 8-bit products can take. */
+static void groups_are_the_row(void **state)
 {
     (void)state;
-    check_against_npy(SL_FORMAT_Q8_0);
-}
-
-static void q4_0_blocks(void **state)
-{
-    (void)state;
-    check_against_npy(SL_FORMAT_Q4_0);
-}
-
-static void q4_1_blocks(void **state)
-{
-    (void)state;
-    check_against_npy(SL_FORMAT_Q4_1);
+    for (int f = 0; f < SL_FORMAT_COUNT; f++) {
+        const sl_quant *q = sl_quant_get((sl_format)f);
+        if (!q->group)
+            continue;
+        unsigned char raw[4 * 256];
+        float row[2 * SL_SUPER];
+        const size_t n = q->block * 2;
+        for (size_t i = 0; i < 2 * q->block_bytes; i++)
+            raw[i] = (unsigned char)(i * 37 + 11) & 0x7b; /* no exponent of a half float is 31 */
+        q->decode_row(row, raw, n);
+        for (size_t g = 0; g < n / SL_GROUP; g++) {
+            sl_quant_group x;
+            q->group(&x, raw, g);
+            for (size_t i = 0; i < SL_GROUP; i++) {
+                assert_true(abs(x.q[i]) <= 4096);
+                assert_true(row[g * SL_GROUP + i] == x.d * (float)x.q[i] + x.m);
+            }
+            assert_true(q->minima || x.m == 0.0f);
+        }
+    }
 }
 
 static void f32_is_kept(void **state)
@@ -132,14 +143,56 @@ static void blocks_by_hand(void **state)
 static void list_is_complete(void **state)
 {
     (void)state;
-    static const char *const names[] = { "F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_1" };
-    assert_int_equal(SL_COUNT(names), SL_FORMAT_COUNT);
     for (int f = 0; f < SL_FORMAT_COUNT; f++) {
         const sl_quant *q = sl_quant_get((sl_format)f);
         assert_int_equal(q->format, f);
-        assert_string_equal(sl_format_name(q->format), names[f]);
         assert_non_null(q->decode_row);
+        assert_true(q->block == 1 || q->block % SL_GROUP == 0);
+        assert_true(q->block <= SL_SUPER);
     }
+    assert_string_equal(sl_format_name(SL_FORMAT_Q4_K), "Q4_K");
+    assert_string_equal(sl_format_name(SL_FORMAT_MXFP4), "MXFP4");
+}
+
+/* A scale that is no number is found in whichever block it stands, and so is a float. */
+static void broken_scales(void **state)
+{
+    (void)state;
+    static const struct {
+        sl_format format;
+        size_t at; /* of the scale in the block */
+        unsigned char bytes[2];
+        size_t n_bytes;
+    } cases[] = {
+        { SL_FORMAT_F16, 0, { 0x00, 0x7c }, 2 },    { SL_FORMAT_BF16, 0, { 0xc0, 0x7f }, 2 },
+        { SL_FORMAT_Q8_0, 0, { 0x00, 0xfc }, 2 },   { SL_FORMAT_Q4_0, 0, { 0x01, 0x7c }, 2 },
+        { SL_FORMAT_Q4_1, 2, { 0x00, 0x7c }, 2 },   { SL_FORMAT_Q5_0, 0, { 0x00, 0x7e }, 2 },
+        { SL_FORMAT_Q5_1, 2, { 0x00, 0x7e }, 2 },   { SL_FORMAT_Q2_K, 80, { 0x00, 0x7c }, 2 },
+        { SL_FORMAT_Q2_K, 82, { 0x00, 0x7c }, 2 },  { SL_FORMAT_Q3_K, 108, { 0x00, 0x7c }, 2 },
+        { SL_FORMAT_Q4_K, 0, { 0x00, 0x7c }, 2 },   { SL_FORMAT_Q4_K, 2, { 0x00, 0x7c }, 2 },
+        { SL_FORMAT_Q5_K, 2, { 0x00, 0xfe }, 2 },   { SL_FORMAT_Q6_K, 208, { 0x00, 0x7c }, 2 },
+        { SL_FORMAT_IQ4_NL, 0, { 0x00, 0x7c }, 2 }, { SL_FORMAT_IQ4_XS, 0, { 0x00, 0x7c }, 2 },
+        { SL_FORMAT_TQ1_0, 52, { 0x00, 0x7c }, 2 }, { SL_FORMAT_TQ2_0, 64, { 0x00, 0x7c }, 2 },
+        { SL_FORMAT_MXFP4, 0, { 0xff }, 1 },        { SL_FORMAT_NVFP4, 3, { 0x7f }, 1 },
+    };
+    for (size_t i = 0; i < SL_COUNT(cases); i++) {
+        const sl_quant *q = sl_quant_get(cases[i].format);
+        const size_t n = 3 * q->block;
+        unsigned char raw[3 * 256] = { 0 };
+        size_t bad = 99;
+        assert_true(sl_quant_check(q->format, raw, n, &bad));
+        assert_int_equal(bad, 99);
+        memcpy(raw + 2 * q->block_bytes + cases[i].at, cases[i].bytes, cases[i].n_bytes);
+        if (sl_quant_check(q->format, raw, n, &bad))
+            fail_msg("%s: a broken scale passes", sl_format_name(q->format));
+        assert_int_equal(bad, 2 * q->block);
+    }
+    float many[600] = { 0 };
+    size_t bad = 0;
+    many[599] = NAN;
+    assert_false(sl_quant_check(SL_FORMAT_F32, many, 600, &bad));
+    assert_int_equal(bad, 599);
+    assert_true(sl_quant_check(SL_FORMAT_F32, many, 599, &bad));
 }
 
 static void row_bytes(void **state)
@@ -160,9 +213,9 @@ static void row_bytes(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(bf16_blocks),    cmocka_unit_test(q8_0_blocks),      cmocka_unit_test(q4_0_blocks),
-        cmocka_unit_test(q4_1_blocks),    cmocka_unit_test(f32_is_kept),      cmocka_unit_test(f16_all_values),
-        cmocka_unit_test(blocks_by_hand), cmocka_unit_test(list_is_complete), cmocka_unit_test(row_bytes),
+        cmocka_unit_test(blocks_of_files), cmocka_unit_test(groups_are_the_row), cmocka_unit_test(f32_is_kept),
+        cmocka_unit_test(f16_all_values),  cmocka_unit_test(blocks_by_hand),     cmocka_unit_test(list_is_complete),
+        cmocka_unit_test(broken_scales),   cmocka_unit_test(row_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -11,9 +11,10 @@
 #include "quant/blocks.h"
 
 /* Each fills the slots of its panel type. */
-void sl_linear_init_avx2_u4(sl_kernels *k);
-void sl_linear_init_avx2_s8(sl_kernels *k);
-void sl_linear_init_avx2_f32(sl_kernels *k);
+void sl_linear_init_avx2_f32(sl_kernels *k); /* every format */
+void sl_linear_init_avx2_s16(sl_kernels *k); /* every format that is groups of whole numbers */
+void sl_linear_init_avx2_u(sl_kernels *k);   /* and the faster ones of those */
+void sl_linear_init_avx2_k(sl_kernels *k);
 
 sl_panel_micro_fn sl_micro_f32_avx2; /* linear_f32.c; what reads stored rows for it is in rows_f32.c */
 
@@ -38,6 +39,13 @@ SL_ALWAYS_INLINE void transpose_dwords(__m256i v[4], const uint8_t *const row[SL
     v[1] = _mm256_unpackhi_epi64(b0, b2);
     v[2] = _mm256_unpacklo_epi64(b1, b3);
     v[3] = _mm256_unpackhi_epi64(b1, b3);
+}
+
+/* The 32 bytes at `at` of 8 rows: v[i] holds for each row the bytes 4i .. 4i+3. */
+SL_ALWAYS_INLINE void transpose_group(__m256i v[8], const uint8_t *const row[SL_PANEL_ROWS], size_t at)
+{
+    transpose_dwords(v, row, at);
+    transpose_dwords(v + 4, row, at + 16);
 }
 
 /* The half-float at `at` of each row. */

@@ -5,6 +5,8 @@
  * in linear_f32.c. */
 #include "kernels/avx2/linear_in.h"
 
+#include "quant/quant.h"
+
 /* Tokens up to which reading the rows again beats a panel: blocks cost more to decode. */
 #define NARROW_MAX_FLOATS 16
 #define NARROW_MAX_BLOCKS 3
@@ -118,6 +120,22 @@ SL_ALWAYS_INLINE void decode(void *dst, const sl_tensor *w, size_t r0, size_t r1
     for (size_t k = k1 / SL_GROUP * SL_GROUP; k < k1; k += 8)
         for (size_t i = 0; i < SL_PANEL_ROWS; i++, out += 8)
             _mm256_storeu_ps(out, load_floats_tail(row[i] + k * (group_bytes(f) / SL_GROUP), SL_MIN(8, k1 - k), f));
+}
+
+/* Any format of blocks, by its reference. */
+static void decode_any(void *dst, const sl_tensor *w, size_t r0, size_t r1, size_t k0, size_t k1)
+{
+    const sl_quant *quant = sl_quant_get(w->format);
+    const uint8_t *row[SL_PANEL_ROWS];
+    row_pointers(row, w, r0, r1);
+    float *out = dst;
+    for (size_t k = k0; k < k1; k += quant->block, out += quant->block * SL_PANEL_ROWS)
+        for (size_t i = 0; i < SL_PANEL_ROWS; i++) {
+            float values[SL_SUPER];
+            quant->decode_row(values, row[i] + k / quant->block * quant->block_bytes, quant->block);
+            for (size_t c = 0; c < quant->block; c += 8)
+                _mm256_storeu_ps(out + c * SL_PANEL_ROWS + i * 8, _mm256_loadu_ps(values + c));
+        }
 }
 
 /* ---- narrow -------------------------------------------------------------------- */
@@ -254,6 +272,8 @@ static sl_panel panel(sl_panel_decode_fn *decode_fn, sl_panel_narrow_fn *narrow_
 void sl_linear_init_avx2_f32(sl_kernels *k)
 {
     for (size_t act = 0; act < SL_ACT_COUNT; act++) {
+        for (size_t f = 0; f < SL_FORMAT_COUNT; f++)
+            k->panel[f][act] = panel(decode_any, NULL, 0);
         k->panel[SL_FORMAT_F32][act] = panel(decode_F32, narrow_F32, NARROW_MAX_FLOATS);
         k->panel[SL_FORMAT_F16][act] = panel(decode_F16, narrow_F16, NARROW_MAX_FLOATS);
         k->panel[SL_FORMAT_BF16][act] = panel(decode_BF16, narrow_BF16, NARROW_MAX_FLOATS);

@@ -1,0 +1,47 @@
+/* linear_s16_in.h - weights widened to s16 in registers, times 8-bit activations, exactly.
+ *
+ * A panel group is 8 rows x 32 columns: q[i] holds for each row the pair of weights k = 2i, 2i+1, then the
+ * rows' scales and, for formats with minima, those. pmaddwd with the widened activations; no sum comes near
+ * s32 (32 * 4096 * 127 is 16,646,144, which f32 holds exactly too).
+ *
+ * Per group of an element, in the order of groups (this sequence is the panel type's definition):
+ *   s    = sum of w * x, exact
+ *   acc  = fma(s, d * dx, acc)
+ *   acc  = fma(m, dsum, acc)      with minima only */
+#ifndef SL_KERNELS_AVX2_LINEAR_S16_IN_H
+#define SL_KERNELS_AVX2_LINEAR_S16_IN_H
+
+#include "kernels/avx2/linear_in.h"
+
+typedef struct s16_group {
+    int16_t q[16][16];
+    float d[8];
+} s16_group;
+
+typedef struct s16_min_group {
+    int16_t q[16][16];
+    float d[8], m[8];
+} s16_min_group;
+
+#define S16_TILE  4    /* tokens that share the loads of one panel */
+#define S16_BLOCK 1024 /* columns: a panel of 17 KiB stays in L1 beside its activations */
+
+sl_panel_micro_fn sl_micro_s16_avx2; /* over s16_group */
+
+SL_ALWAYS_INLINE __m256 add_scaled(__m256 acc, __m256i sum, __m256 d, float dx)
+{
+    return _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum), _mm256_mul_ps(d, _mm256_set1_ps(dx)), acc);
+}
+
+/* 4 signed bytes of each row as pairs of s16: of k = 0, 1 and of k = 2, 3. */
+SL_ALWAYS_INLINE void widen_pairs(__m256i *first, __m256i *second, __m256i v)
+{
+    /* b0 b1 b2 b3 -> b0 b2 b1 b3: the low bytes of the words are then the first pair. */
+    const __m256i order = _mm256_setr_epi8(0, 2, 1, 3, 4, 6, 5, 7, 8, 10, 9, 11, 12, 14, 13, 15, 0, 2, 1, 3, 4, 6, 5, 7,
+                                           8, 10, 9, 11, 12, 14, 13, 15);
+    const __m256i pairs = _mm256_shuffle_epi8(v, order);
+    *first = _mm256_srai_epi16(_mm256_slli_epi16(pairs, 8), 8);
+    *second = _mm256_srai_epi16(pairs, 8);
+}
+
+#endif

@@ -1,0 +1,239 @@
+/* linear_u.c - panel types u4 and u5 (see linear_u_in.h): micro for all of them; Q4_0, Q4_1,
+ * Q5_0 and Q5_1. The K-quants are in linear_k.c. */
+#include "kernels/avx2/linear_u_in.h"
+
+#define NARROW_MAX 8 /* beyond, storing the nibbles once pays */
+
+/* Nibbles of the blocks at `at` of 8 rows: q[0..4) the low ones, k = 0..15, q[4..8) the high ones. */
+SL_ALWAYS_INLINE void nibbles(__m256i q[8], const uint8_t *const row[SL_PANEL_ROWS], size_t at)
+{
+    const __m256i low = _mm256_set1_epi8(15);
+    __m256i v[4];
+    transpose_dwords(v, row, at);
+    UNROLL
+    for (size_t i = 0; i < 4; i++) {
+        q[i] = _mm256_and_si256(v[i], low);
+        q[i + 4] = _mm256_and_si256(_mm256_srli_epi16(v[i], 4), low);
+    }
+}
+
+/* ---- stored blocks -------------------------------------------------------------- */
+
+/* Where a function takes a format, it is a constant: it is inlined once for each. */
+
+SL_ALWAYS_INLINE u_kind kind_of(sl_format f)
+{
+    return (u_kind){ .five = f == SL_FORMAT_Q5_0 || f == SL_FORMAT_Q5_1,
+                     .mins = f == SL_FORMAT_Q4_1 || f == SL_FORMAT_Q5_1 };
+}
+
+/* d, then m, then 32 fifth bits, then the nibbles. */
+SL_ALWAYS_INLINE size_t offset_of_q(sl_format f)
+{
+    return sizeof(uint16_t) * (kind_of(f).mins ? 2 : 1) + (kind_of(f).five ? sizeof(uint32_t) : 0);
+}
+
+SL_ALWAYS_INLINE size_t block_bytes(sl_format f)
+{
+    return offset_of_q(f) + SL_GROUP / 2;
+}
+
+/* The 4 bytes at `at` of each row. */
+SL_ALWAYS_INLINE __m256i dwords(const uint8_t *const row[SL_PANEL_ROWS], size_t at)
+{
+    return _mm256_setr_epi32((int)sl_load_le32(row[0] + at), (int)sl_load_le32(row[1] + at),
+                             (int)sl_load_le32(row[2] + at), (int)sl_load_le32(row[3] + at),
+                             (int)sl_load_le32(row[4] + at), (int)sl_load_le32(row[5] + at),
+                             (int)sl_load_le32(row[6] + at), (int)sl_load_le32(row[7] + at));
+}
+
+/* q[i] |= 16 where bit 4i + j of a row's word is set, for its byte j. */
+SL_ALWAYS_INLINE void fifth_bits(__m256i q[8], __m256i words)
+{
+    UNROLL
+    for (size_t i = 0; i < 8; i++) {
+        const int byte = (int)i / 2, shift = i % 2 ? 4 : 0;
+        const __m256i spread = _mm256_add_epi8(_mm256_setr_epi8(0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12, 0,
+                                                                0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12),
+                                               _mm256_set1_epi8((char)byte));
+        const __m256i bit = _mm256_set1_epi32(0x08040201 << shift);
+        const __m256i bytes = _mm256_shuffle_epi8(words, spread);
+        const __m256i set = _mm256_cmpeq_epi8(_mm256_and_si256(bytes, bit), bit);
+        q[i] = _mm256_or_si256(q[i], _mm256_and_si256(set, _mm256_set1_epi8(16)));
+    }
+}
+
+/* The blocks at `at` of 8 rows. */
+SL_ALWAYS_INLINE void load_group(__m256i q[8], __m256 *d, __m256 *m, const uint8_t *const row[SL_PANEL_ROWS], size_t at,
+                                 sl_format f)
+{
+    nibbles(q, row, at + offset_of_q(f));
+    if (kind_of(f).five)
+        fifth_bits(q, dwords(row, at + offset_of_q(f) - sizeof(uint32_t)));
+    *d = halves(row, at);
+    *m = kind_of(f).mins ? halves(row, at + sizeof(uint16_t)) : _mm256_setzero_ps();
+}
+
+/* ---- decode and micro ---------------------------------------------------------- */
+
+SL_ALWAYS_INLINE void decode(void *dst, const sl_tensor *w, size_t r0, size_t r1, size_t k0, size_t k1, sl_format f)
+{
+    const uint8_t *row[SL_PANEL_ROWS];
+    row_pointers(row, w, r0, r1);
+    uint8_t *out = dst;
+    for (size_t g = k0 / SL_GROUP; g < k1 / SL_GROUP; g++) {
+        __m256i q[8];
+        __m256 d, m;
+        load_group(q, &d, &m, row, g * block_bytes(f), f);
+        UNROLL
+        for (size_t i = 0; i < 8; i++)
+            store_i(out + offsetof(u_min_group, q[i]), q[i]);
+        _mm256_storeu_ps((float *)(void *)(out + offsetof(u_min_group, d)), d);
+        if (kind_of(f).mins)
+            _mm256_storeu_ps((float *)(void *)(out + offsetof(u_min_group, m)), m);
+        out += kind_of(f).mins ? sizeof(u_min_group) : sizeof(u_group);
+    }
+}
+
+SL_ALWAYS_INLINE void micro_tile(float *y, size_t ldy, const uint8_t *panel, size_t rows, size_t k0, size_t k1,
+                                 const sl_act *x, size_t t, bool first, size_t n, u_kind kind)
+{
+    __m256 acc[U_TILE];
+    UNROLL
+    for (size_t i = 0; i < n; i++)
+        acc[i] = first ? _mm256_setzero_ps() : load_rows(y + i * ldy, rows);
+    for (size_t g = k0 / SL_GROUP; g < k1 / SL_GROUP; g++) {
+        const __m256i *q = (const __m256i *)(const void *)panel;
+        const float *scale = (const float *)(const void *)(panel + sizeof((u_group *)0)->q);
+        add_group(acc, q, _mm256_loadu_ps(scale), kind.mins ? _mm256_loadu_ps(scale + 8) : _mm256_setzero_ps(),
+                  act_group(x, t, g), n, kind);
+        panel += kind.mins ? sizeof(u_min_group) : sizeof(u_group);
+    }
+    UNROLL
+    for (size_t i = 0; i < n; i++)
+        store_rows(y + i * ldy, acc[i], rows);
+}
+
+SL_ALWAYS_INLINE void micro(float *y, size_t ldy, const void *panel, size_t rows, size_t k0, size_t k1, const sl_act *x,
+                            size_t t0, size_t t1, bool first, u_kind kind)
+{
+    size_t t = t0;
+    for (; t + U_TILE <= t1; t += U_TILE, y += U_TILE * ldy)
+        micro_tile(y, ldy, panel, rows, k0, k1, x, t, first, U_TILE, kind);
+    switch (t1 - t) {
+    case 3:
+        micro_tile(y, ldy, panel, rows, k0, k1, x, t, first, 3, kind);
+        break;
+    case 2:
+        micro_tile(y, ldy, panel, rows, k0, k1, x, t, first, 2, kind);
+        break;
+    case 1:
+        micro_tile(y, ldy, panel, rows, k0, k1, x, t, first, 1, kind);
+        break;
+    default:
+        break;
+    }
+}
+
+#define MICRO(name, is_five, has_mins)                                                                                 \
+    void name(float *y, size_t ldy, const void *panel, size_t rows, size_t k0, size_t k1, const sl_act *x, size_t t0,  \
+              size_t t1, bool first)                                                                                   \
+    {                                                                                                                  \
+        micro(y, ldy, panel, rows, k0, k1, x, t0, t1, first, (u_kind){ .five = is_five, .mins = has_mins });           \
+    }
+MICRO(sl_micro_u4_avx2, false, false)
+MICRO(sl_micro_u4_mins_avx2, false, true)
+MICRO(sl_micro_u5_avx2, true, false)
+MICRO(sl_micro_u5_mins_avx2, true, true)
+#undef MICRO
+
+/* ---- narrow -------------------------------------------------------------------- */
+
+/* n tokens x 8 rows; `fetch` asks for the next 8 rows on the way. */
+SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const sl_act *x,
+                                  size_t t, bool fetch, size_t n, sl_format f)
+{
+    const uint8_t *row[SL_PANEL_ROWS];
+    row_pointers(row, w, r0, r1);
+    const uint8_t *ahead = row[0] + SL_PANEL_ROWS * w->row_bytes;
+    __m256 acc[U_TILE];
+    UNROLL
+    for (size_t i = 0; i < n; i++)
+        acc[i] = _mm256_setzero_ps();
+    for (size_t g = 0, at = 0; g < x->G; g++, at += block_bytes(f)) {
+        __m256i q[8];
+        __m256 d, m;
+        load_group(q, &d, &m, row, at, f);
+        add_group(acc, q, d, m, act_group(x, t, g), n, kind_of(f));
+        if (fetch)
+            fetch_bytes(ahead + SL_PANEL_ROWS * at, SL_PANEL_ROWS * block_bytes(f));
+    }
+    const size_t rows = SL_MIN(SL_PANEL_ROWS, r1 - r0);
+    UNROLL
+    for (size_t i = 0; i < n; i++)
+        store_rows(y + i * ldy, acc[i], rows);
+}
+
+SL_ALWAYS_INLINE void narrow(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const sl_act *x, size_t t0,
+                             size_t t1, sl_format f)
+{
+    for (size_t r = r0; r < r1; r += SL_PANEL_ROWS)
+        for (size_t t = t0; t < t1; t += U_TILE) {
+            float *out = y + (t - t0) * ldy + (r - r0);
+            const bool fetch = t == t0;
+            switch (t1 - t) {
+            case 1:
+                narrow_tile(out, ldy, w, r, r1, x, t, fetch, 1, f);
+                break;
+            case 2:
+                narrow_tile(out, ldy, w, r, r1, x, t, fetch, 2, f);
+                break;
+            case 3:
+                narrow_tile(out, ldy, w, r, r1, x, t, fetch, 3, f);
+                break;
+            default:
+                narrow_tile(out, ldy, w, r, r1, x, t, fetch, 4, f);
+                break;
+            }
+        }
+}
+
+/* ---- the table ----------------------------------------------------------------- */
+
+#define FORMAT(id)                                                                                                     \
+    static void decode_##id(void *dst, const sl_tensor *w, size_t r0, size_t r1, size_t k0, size_t k1)                 \
+    {                                                                                                                  \
+        decode(dst, w, r0, r1, k0, k1, SL_FORMAT_##id);                                                                \
+    }                                                                                                                  \
+    static void narrow_##id(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const sl_act *x,           \
+                            size_t t0, size_t t1)                                                                      \
+    {                                                                                                                  \
+        narrow(y, ldy, w, r0, r1, x, t0, t1, SL_FORMAT_##id);                                                          \
+    }
+FORMAT(Q4_0)
+FORMAT(Q4_1)
+FORMAT(Q5_0)
+FORMAT(Q5_1)
+#undef FORMAT
+
+static sl_panel panel(sl_format f, sl_panel_decode_fn *decode_fn, sl_panel_micro_fn *micro_fn,
+                      sl_panel_narrow_fn *narrow_fn)
+{
+    return (sl_panel){ .name = kind_of(f).five ? "u5 x8" : "u4 x8",
+                       .needs = SL_NEED_Q8,
+                       .narrow_needs = SL_NEED_Q8,
+                       .group_bytes = kind_of(f).mins ? sizeof(u_min_group) : sizeof(u_group),
+                       .k_block = U_BLOCK,
+                       .decode = decode_fn,
+                       .micro = micro_fn,
+                       .narrow = narrow_fn,
+                       .narrow_max = NARROW_MAX };
+}
+
+void sl_linear_init_avx2_u(sl_kernels *k)
+{
+    k->panel[SL_FORMAT_Q4_0][SL_ACT_Q8] = panel(SL_FORMAT_Q4_0, decode_Q4_0, sl_micro_u4_avx2, narrow_Q4_0);
+    k->panel[SL_FORMAT_Q4_1][SL_ACT_Q8] = panel(SL_FORMAT_Q4_1, decode_Q4_1, sl_micro_u4_mins_avx2, narrow_Q4_1);
+    k->panel[SL_FORMAT_Q5_0][SL_ACT_Q8] = panel(SL_FORMAT_Q5_0, decode_Q5_0, sl_micro_u5_avx2, narrow_Q5_0);
+    k->panel[SL_FORMAT_Q5_1][SL_ACT_Q8] = panel(SL_FORMAT_Q5_1, decode_Q5_1, sl_micro_u5_mins_avx2, narrow_Q5_1);
+}

@@ -1,0 +1,95 @@
+/* linear_u_in.h - weights without sign of 4 or 5 bits in registers, times 8-bit activations.
+ *
+ * A group is 8 rows x 32 columns: q[i] holds for each row its 4 weights k = 4i .. 4i+3, then
+ * the rows' scales and, for formats with minima, those. One activation word, broadcast, meets 8 rows.
+ *
+ * Per group of an element, in the order of groups (this sequence is the panel type's definition):
+ *   s    = sum of w * x, exact; without minima: minus 8 (4 bits) or 16 (5 bits) * sum of x, exact
+ *   acc  = fma(s, d * dx, acc)
+ *   acc  = fma(m, dsum, acc)      with minima only
+ *
+ * No sum can saturate: maddubs adds 2 products, and an s16 lane takes 16 products of at most 15 * 127,
+ * which is 30,480, or 8 of at most 31 * 127, which is 31,496. */
+#ifndef SL_KERNELS_AVX2_LINEAR_U_IN_H
+#define SL_KERNELS_AVX2_LINEAR_U_IN_H
+
+#include "kernels/avx2/linear_in.h"
+
+/* Constants where they are passed on: functions that take one are inlined for each. */
+typedef struct u_kind {
+    bool five; /* bits; else four */
+    bool mins;
+} u_kind;
+
+typedef struct u_group {
+    uint8_t q[8][32];
+    float d[8];
+} u_group;
+
+typedef struct u_min_group {
+    uint8_t q[8][32];
+    float d[8], m[8];
+} u_min_group;
+
+#define U_TILE  4    /* tokens that share the loads of one panel */
+#define U_BLOCK 1024 /* columns: a panel of 10 KiB stays in L1 beside its activations */
+
+/* Micro over groups of this kind (linear_u.c). */
+sl_panel_micro_fn sl_micro_u4_avx2, sl_micro_u4_mins_avx2, sl_micro_u5_avx2, sl_micro_u5_mins_avx2;
+
+/* Where the tokens of a tile and one group lie in sl_act. */
+typedef struct act_at {
+    const int8_t *q;
+    const float *d, *dsum;
+    const int32_t *sum;
+    size_t ldq, ldg; /* from one token to the next */
+} act_at;
+
+SL_ALWAYS_INLINE act_at act_group(const sl_act *x, size_t t, size_t g)
+{
+    const size_t i = t * x->G + g;
+    return (act_at){ x->q8 + i * SL_GROUP, x->d + i, x->dsum + i, x->sum + i, x->G * SL_GROUP, x->G };
+}
+
+/* sum[t] = exact sums of products of one group of 8 rows and n tokens. */
+SL_ALWAYS_INLINE void sum_group(__m256i *sum, const __m256i *q, act_at x, size_t n, bool five)
+{
+    const size_t part = five ? 4 : 8;
+    __m256i s[U_TILE];
+    UNROLL
+    for (size_t i = 0; i < 8; i++) {
+        const __m256i w = q[i];
+        UNROLL
+        for (size_t t = 0; t < n; t++) {
+            const __m256i p = _mm256_maddubs_epi16(w, broadcast4(x.q + t * x.ldq + 4 * i));
+            s[t] = i % part ? _mm256_add_epi16(s[t], p) : p;
+            IN_ORDER(s[t]);
+        }
+        if (i % part != part - 1)
+            continue;
+        UNROLL
+        for (size_t t = 0; t < n; t++) {
+            const __m256i wide = _mm256_madd_epi16(s[t], _mm256_set1_epi16(1));
+            sum[t] = i < part ? wide : _mm256_add_epi32(sum[t], wide);
+        }
+    }
+}
+
+/* One group of 8 rows times n tokens; n and kind are constants where this is inlined. */
+SL_ALWAYS_INLINE void add_group(__m256 *acc, const __m256i *q, __m256 d, __m256 m, act_at x, size_t n, u_kind kind)
+{
+    __m256i sum[U_TILE];
+    sum_group(sum, q, x, n, kind.five);
+    UNROLL
+    for (size_t t = 0; t < n; t++) {
+        if (!kind.mins)
+            sum[t] =
+                _mm256_sub_epi32(sum[t], _mm256_slli_epi32(_mm256_set1_epi32(x.sum[t * x.ldg]), kind.five ? 4 : 3));
+        const __m256 scale = _mm256_mul_ps(d, _mm256_set1_ps(x.d[t * x.ldg]));
+        acc[t] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum[t]), scale, acc[t]);
+        if (kind.mins)
+            acc[t] = _mm256_fmadd_ps(m, _mm256_set1_ps(x.dsum[t * x.ldg]), acc[t]);
+    }
+}
+
+#endif
