@@ -16,9 +16,11 @@
 #include "support/runner.h"
 
 static const char *const fixtures[] = {
-    "llama-small-F32",  "llama-small-F16",  "llama-small-BF16", "llama-small-Q8_0",
-    "llama-small-Q4_0", "llama-small-Q4_1", "qwen3-small-F32",  "qwen3-small-F16",
-    "qwen3-small-BF16", "qwen3-small-Q8_0", "qwen3-small-Q4_0", "qwen3-small-Q4_1",
+    "llama-small-F32",  "llama-small-F16",   "llama-small-BF16", "llama-small-Q8_0", "llama-small-Q4_0",
+    "llama-small-Q4_1", "qwen3-small-F32",   "qwen3-small-F16",  "qwen3-small-BF16", "qwen3-small-Q8_0",
+    "qwen3-small-Q4_0", "qwen3-small-Q4_1",  "llama-small-Q5_0", "llama-small-Q5_1", "qwen3-small-Q5_0",
+    "qwen3-small-Q5_1", "llama-k256-Q4_K",   "llama-k256-Q5_K",  "llama-k256-Q6_K",  "qwen3-k256-Q4_K",
+    "qwen3-k256-Q6_K",  "llama-k256-Q4_K_M",
 };
 
 typedef struct fixture {
