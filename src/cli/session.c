@@ -98,7 +98,8 @@ const sl_tokenizer *sl_session_tokenizer(const sl_session *s)
     sl_err why = { 0 };
     const sl_tokenizer *t = sl_text_tokenizer(text_of(s), &why);
     if (!t)
-        sl_cli_failed("%s", why.msg);
+        sl_cli_failed("%s%s", why.msg,
+                      strstr(why.msg, "pre-tokenizer \"") ? " (--override-pretokenizer NAME takes one of them)" : "");
     return t;
 }
 

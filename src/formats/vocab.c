@@ -2,8 +2,10 @@
 #include "formats/gguf.h"
 
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 #include "base/num.h"
+#include "formats/fill_in.h"
 
 #define PREFIX "tokenizer.ggml."
 
@@ -99,10 +101,10 @@ static sl_status read_kinds(const sl_weights *w, sl_vocab *v, sl_err *err)
     return SL_OK;
 }
 
+/* A missing key leaves *out alone. */
 static sl_status read_id(const sl_weights *w, const char *name, size_t n_tokens, int32_t *out, sl_err *err)
 {
     uint64_t id = 0;
-    *out = -1;
     if (!sl_gguf_find_key(sl_weights_gguf(w), name))
         return SL_OK;
     const sl_status rc = sl_weights_get_u64(w, name, true, &id, err);
@@ -160,8 +162,9 @@ static sl_status one_id(const sl_weights *w, sl_vocab *v, const char *key, int32
 
 static sl_status read_around(const sl_weights *w, sl_vocab *v, sl_err *err)
 {
-    /* llama.cpp adds the begin token for some pre-tokenizers where the file says nothing. */
-    bool add_bos = v->bos >= 0 && sl_vocab_pre_adds_bos(v->pre), add_eos = false;
+    /* Where the file says nothing, as llama.cpp: by the model, or by the pre-tokenizer. */
+    bool add_bos = v->pre ? v->bos >= 0 && sl_vocab_pre_adds_bos(v->pre) : v->model == SL_MODEL_SCORES;
+    bool add_eos = v->model == SL_MODEL_UNIGRAM;
     sl_status rc = read_bool(w, PREFIX "add_bos_token", &add_bos, err);
     if (!rc)
         rc = read_bool(w, PREFIX "add_eos_token", &add_eos, err);
@@ -197,11 +200,120 @@ static sl_status read_model(const sl_weights *w, sl_vocab *v, sl_err *err)
         return rc;
     if (!model)
         return sl_fail(err, SL_ENOTFOUND, "%s: no vocabulary: key %s is missing", sl_weights_path(w), name);
+    if (strcmp(model, "llama") == 0 || strcmp(model, "t5") == 0) {
+        v->model = *model == 'l' ? SL_MODEL_SCORES : SL_MODEL_UNIGRAM;
+        v->text = SL_TEXT_CHARS;
+        return SL_OK;
+    }
     if (strcmp(model, "gpt2") != 0)
-        return sl_fail(err, SL_EUNSUPPORTED, "%s: key %s: tokenizer model \"%s\" is not supported, only \"gpt2\" is",
+        return sl_fail(err, SL_EUNSUPPORTED,
+                       "%s: key %s: tokenizer model \"%s\" is not supported, only \"gpt2\", \"llama\" and \"t5\" are",
                        sl_weights_path(w), name, sl_gguf_show(shown, (sl_bytes){ model, strlen(model) }));
     v->pre = "default";
     return sl_weights_get_str(w, PREFIX "pre", false, &v->pre, err);
+}
+
+/* ---- SentencePiece ---------------------------------------------------------------------- */
+
+static sl_status read_scores(const sl_weights *w, sl_vocab *v, sl_err *err)
+{
+    static const char name[] = PREFIX "scores";
+    const sl_gguf_key *k = sl_gguf_find_key(sl_weights_gguf(w), name);
+    if (!k)
+        return sl_fail(err, SL_EFORMAT, "%s: key %s is missing", sl_weights_path(w), name);
+    if (k->type != SL_GGUF_ARRAY || k->elem == SL_GGUF_STR || k->elem == SL_GGUF_BOOL)
+        return bad_type(w, name, k, "an array of numbers", err);
+    if (k->n != v->n_tokens)
+        return sl_fail(err, SL_EFORMAT, "%s: key %s: %" PRIu64 " scores for %zu tokens", sl_weights_path(w), name, k->n,
+                       v->n_tokens);
+    v->scores = sl_arena_alloc(&v->arena, v->n_tokens, sizeof *v->scores);
+    if (!v->scores)
+        return sl_fail(err, SL_ENOMEM, "%s: key %s: no memory for %zu scores", sl_weights_path(w), name, v->n_tokens);
+    const size_t step = sl_gguf_type_bytes(k->elem);
+    for (size_t i = 0; i < v->n_tokens; i++)
+        if (!sl_gguf_load_f64(k->elem, k->value + i * step, &v->scores[i]) || isnan(v->scores[i]))
+            return sl_fail(err, SL_EFORMAT, "%s: key %s: the score of token %zu is not a number", sl_weights_path(w),
+                           name, i);
+    return SL_OK;
+}
+
+/* Tokens of bytes. Those of all 256 make up what no other token does. */
+static sl_status check_bytes(const sl_weights *w, sl_vocab *v, sl_err *err)
+{
+    bool have[256] = { 0 };
+    size_t n = 0;
+    for (size_t i = 0; i < v->n_tokens; i++) {
+        char shown[SL_SHOWN_MAX];
+        const int byte = v->kinds[i] == SL_TOKEN_BYTE ? sl_fill_byte(v->tokens[i]) : 0;
+        if (v->kinds[i] != SL_TOKEN_BYTE)
+            continue;
+        if (byte < 0)
+            return sl_fail(err, SL_EFORMAT, "%s: key " PREFIX "tokens: token %zu, \"%s\", stands for no byte",
+                           sl_weights_path(w), i, sl_gguf_show(shown, v->tokens[i]));
+        n += !have[byte];
+        have[byte] = true;
+    }
+    v->byte_fallback = n == SL_COUNT(have);
+    v->fuse_unk = true;
+    return SL_OK;
+}
+
+/* What llama.cpp supposes of a file that does not name them. */
+static void suppose_ids(sl_vocab *v)
+{
+    const int32_t n = (int32_t)SL_MIN(v->n_tokens, (size_t)3);
+    const bool bpe = v->model == SL_MODEL_SCORES;
+    v->bos = bpe && n > 1 ? 1 : -1;
+    v->eos = bpe && n > 2 ? 2 : !bpe && n > 1 ? 1 : -1;
+    v->unk = bpe ? 0 : n > 2 ? 2 : -1;
+    v->pad = bpe ? -1 : 0;
+}
+
+static sl_status read_charsmap(const sl_weights *w, sl_bytes *out, sl_err *err)
+{
+    static const char name[] = PREFIX "precompiled_charsmap";
+    const sl_gguf_key *k = sl_gguf_find_key(sl_weights_gguf(w), name);
+    if (!k)
+        return SL_OK;
+    if (k->type != SL_GGUF_ARRAY || (k->elem != SL_GGUF_U8 && k->elem != SL_GGUF_I8))
+        return bad_type(w, name, k, "an array of bytes", err);
+    *out = (sl_bytes){ (const char *)k->value, (size_t)k->n };
+    return SL_OK;
+}
+
+/* The normaliser and the decoder, as SentencePiece has them. */
+static sl_status add_steps(const sl_weights *w, sl_vocab *v, sl_err *err)
+{
+    static const sl_decode_kind kinds[] = { SL_DECODE_REPLACE, SL_DECODE_BYTE_FALLBACK, SL_DECODE_FUSE,
+                                            SL_DECODE_STRIP };
+    sl_norm_step *s = sl_vocab_add_norm(v, SL_NORM_SENTENCEPIECE);
+    for (size_t i = 0; i < SL_COUNT(kinds); i++)
+        if (!s || !sl_vocab_add_decoder(v, kinds[i]))
+            return sl_fail(err, SL_ENOMEM, "%s: no memory for the vocabulary", sl_weights_path(w));
+    s->escape_spaces = true;
+    s->dummy_prefix = v->model == SL_MODEL_SCORES;
+    sl_status rc = read_bool(w, PREFIX "add_space_prefix", &s->dummy_prefix, err);
+    if (!rc)
+        rc = read_bool(w, PREFIX "remove_extra_whitespaces", &s->remove_extra, err);
+    if (!rc)
+        rc = read_charsmap(w, &s->pattern, err);
+    v->decoders[0].pattern = (sl_bytes){ "\xe2\x96\x81", 3 };
+    v->decoders[0].text = (sl_bytes){ " ", 1 };
+    v->decoders[3].pattern = (sl_bytes){ " ", 1 };
+    v->decoders[3].start = s->remove_extra ? INT32_MAX : s->dummy_prefix ? 1 : 0;
+    return rc;
+}
+
+/* What the kind of model needs beyond its tokens. */
+static sl_status read_rest(const sl_weights *w, sl_vocab *v, sl_err *err)
+{
+    if (v->model == SL_MODEL_MERGES)
+        return read_merges(w, v, err);
+    suppose_ids(v);
+    sl_status rc = read_scores(w, v, err);
+    if (!rc)
+        rc = check_bytes(w, v, err);
+    return rc ? rc : add_steps(w, v, err);
 }
 
 sl_status sl_weights_vocab(const sl_weights *w, sl_vocab *out, sl_err *err)
@@ -216,7 +328,7 @@ sl_status sl_weights_vocab(const sl_weights *w, sl_vocab *out, sl_err *err)
     if (!rc)
         rc = list_added(w, &v, err);
     if (!rc)
-        rc = read_merges(w, &v, err);
+        rc = read_rest(w, &v, err);
     if (!rc)
         rc = read_ids(w, &v, err);
     if (!rc)

@@ -48,8 +48,8 @@ sl_status sl_weights_get_strs(const sl_weights *w, const char *key, sl_arena *ar
                               sl_err *err);
 
 /* The vocabulary that the file carries, in the tokenizer's neutral form; its strings are
- * borrowed from w; sl_vocab_fini ends it. SL_ENOTFOUND when the file has none, SL_EUNSUPPORTED when it is not of the
- * BPE kind, SL_EFORMAT when its parts do not fit together; err names the key. */
+ * borrowed from w; sl_vocab_fini ends it. SL_ENOTFOUND when the file has none, SL_EUNSUPPORTED when its
+ * model is none of gpt2, llama and t5, SL_EFORMAT when its parts do not fit together; err names the key. */
 sl_status sl_weights_vocab(const sl_weights *w, sl_vocab *out, sl_err *err);
 
 #endif

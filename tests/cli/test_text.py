@@ -87,6 +87,7 @@ class Folders(unittest.TestCase):
             r = sluice("tokenize", model, "--override-pretokenizer", "no-such", stdin="a")
             self.assertEqual((r.code, r.errors.count("\n")), (1, 1), r.errors)
             self.assertIn(says, r.errors)
+        self.assertIn("--override-pretokenizer NAME", r.errors)
         self.put("tokenizer_config.json", "{")
         r = sluice("tokenize", self.folder, *OVERRIDE, stdin="a")
         self.assertEqual(r.code, 1)

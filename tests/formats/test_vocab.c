@@ -158,7 +158,10 @@ static void faults_are_named(void **state)
         { { .skip = "model" }, SL_ENOTFOUND, "key " KEY("model") " is missing" },
         { { .skip = "tokens" }, SL_ENOTFOUND, "key " KEY("tokens") " is missing" },
         { { .skip = "merges" }, SL_EFORMAT, "key " KEY("merges") " is missing" },
-        { { .model = "llama" }, SL_EUNSUPPORTED, "key " KEY("model") ": tokenizer model \"llama\"" },
+        { { .model = "bert" }, SL_EUNSUPPORTED, "key " KEY("model") ": tokenizer model \"bert\"" },
+        { { .model = "gemma4" }, SL_EUNSUPPORTED, "tokenizer model \"gemma4\"" },
+        { { .model = "llama" }, SL_EFORMAT, "key " KEY("scores") " is missing" },
+        { { .model = "t5" }, SL_EFORMAT, "key " KEY("scores") " is missing" },
         { { .model = "" }, SL_EUNSUPPORTED, "tokenizer model \"\"" },
         { { .type_width = SL_GGUF_F32 }, SL_EFORMAT, "key " KEY("token_type") ": of type array of f32" },
         { { .n_types = 5 }, SL_EFORMAT, "key " KEY("token_type") ": 5 types for 6 tokens" },
@@ -242,6 +245,130 @@ static void bos_where_the_file_is_silent(void **state)
     }
 }
 
+/* ---- SentencePiece ------------------------------------------------------------------------ */
+
+static const char *const pieces[] = { "<unk>", "<s>", "</s>", "\xe2\x96\x81", "a", "<0x41>", "<sep>" };
+#define N_PIECES SL_COUNT(pieces)
+
+typedef struct spm {
+    const char *model;
+    uint32_t score_type; /* 0: f32 */
+    size_t n_scores;     /* 0: as many as pieces; SIZE_MAX: no key */
+    float last_score;
+    const char *byte; /* instead of "<0x41>" */
+    bool full;        /* with every key that may be missing */
+} spm;
+
+static void write_spm(gguf_build *b, const spm *s)
+{
+    static const uint8_t types[] = { 2, 3, 3, 1, 1, 6, 4 };
+    const char *names[N_PIECES];
+    const size_t n = s->n_scores ? s->n_scores : N_PIECES;
+    memcpy(names, pieces, sizeof names);
+    if (s->byte)
+        names[5] = s->byte;
+    gb_key_str(begin_llama(b), KEY("model"), s->model);
+    gb_strs(b, KEY("tokens"), names, N_PIECES);
+    gb_array(b, KEY("token_type"), SL_GGUF_U8, N_PIECES);
+    gb_raw(b, types, sizeof types);
+    if (n != SIZE_MAX) {
+        const uint32_t type = s->score_type ? s->score_type : SL_GGUF_F32;
+        gb_array(b, KEY("scores"), type, n);
+        for (size_t i = 0; i < n; i++) {
+            const float f = i + 1 == n ? s->last_score : -(float)i;
+            const double d = f;
+            const int32_t whole = -(int32_t)i;
+            gb_raw(b,
+                   type == SL_GGUF_F32   ? (const void *)&f
+                   : type == SL_GGUF_F64 ? (const void *)&d
+                                         : &whole,
+                   sl_gguf_type_bytes((sl_gguf_type)type));
+        }
+    }
+    if (s->full) {
+        gb_u8(gb_key(b, KEY("add_space_prefix"), SL_GGUF_BOOL), 0);
+        gb_u8(gb_key(b, KEY("remove_extra_whitespaces"), SL_GGUF_BOOL), 1);
+        gb_u8(gb_key(b, KEY("add_bos_token"), SL_GGUF_BOOL), 0);
+        gb_u8(gb_key(b, KEY("add_eos_token"), SL_GGUF_BOOL), 1);
+        gb_key_u32(b, KEY("eos_token_id"), 4);
+        gb_array(b, KEY("precompiled_charsmap"), SL_GGUF_U8, 3);
+        gb_raw(b, "map", 3);
+    }
+    gb_finish(b, 0);
+}
+
+static sl_weights *read_spm(gguf_build *b, const spm *s, sl_vocab *v)
+{
+    sl_err err = { 0 };
+    write_spm(b, s);
+    sl_weights *w = check_opens(gb_path(b));
+    if (sl_weights_vocab(w, v, &err))
+        fail_msg("%s", err.msg);
+    return w;
+}
+
+/* What a file does not say is as llama.cpp supposes it. */
+static void sentencepiece_models(void **state)
+{
+    (void)state;
+    static const uint32_t types[] = { SL_GGUF_F32, SL_GGUF_F64, SL_GGUF_I32 };
+    for (size_t i = 0; i < 2 * SL_COUNT(types); i++) {
+        const bool t5 = i % 2;
+        gguf_build b = { 0 };
+        sl_vocab v;
+        sl_weights *w =
+            read_spm(&b, &(spm){ .model = t5 ? "t5" : "llama", .score_type = types[i / 2], .last_score = -6 }, &v);
+        assert_int_equal(v.model, t5 ? SL_MODEL_UNIGRAM : SL_MODEL_SCORES);
+        assert_true(v.text == SL_TEXT_CHARS && !v.pre && v.n_pretoks == 0 && !v.byte_fallback && !v.double_scores);
+        assert_true(v.scores[3] == -3 && v.scores[6] == -6 && v.kinds[5] == SL_TOKEN_BYTE);
+        assert_true(v.bos == (t5 ? -1 : 1) && v.eos == (t5 ? 1 : 2) && v.unk == (t5 ? 2 : 0) && v.pad == (t5 ? 0 : -1));
+        assert_true(v.n_prefix == !t5 && v.n_suffix == t5);
+        assert_int_equal(v.n_added, 4);
+        assert_true(v.added[3].id == 6 && !v.added[3].special && !v.added[3].normalized);
+        const sl_norm_step *n = v.norms;
+        assert_true(v.n_norms == 1 && n->kind == SL_NORM_SENTENCEPIECE && n->escape_spaces && !n->remove_extra);
+        assert_true(n->dummy_prefix == !t5 && n->pattern.len == 0);
+        assert_true(v.n_decoders == 4 && v.decoders[3].start == (t5 ? 0 : 1));
+        sl_vocab_fini(&v);
+        sl_weights_close(w);
+        gb_free(&b);
+    }
+    gguf_build b = { 0 };
+    sl_vocab v;
+    sl_weights *w = read_spm(&b, &(spm){ .model = "llama", .full = true }, &v);
+    assert_true(!v.norms->dummy_prefix && v.norms->remove_extra && v.norms->pattern.len == 3);
+    assert_true(v.n_prefix == 0 && v.n_suffix == 1 && v.suffix[0] == 4 && v.eos == 4 && v.bos == 1);
+    sl_vocab_fini(&v);
+    sl_weights_close(w);
+    gb_free(&b);
+}
+
+static void faults_of_sentencepiece(void **state)
+{
+    (void)state;
+    static const struct {
+        spm spm;
+        const char *says;
+    } cases[] = {
+        { { .model = "llama", .n_scores = SIZE_MAX }, "key " KEY("scores") " is missing" },
+        { { .model = "llama", .n_scores = N_PIECES - 1 }, "key " KEY("scores") ": 6 scores for 7 tokens" },
+        { { .model = "t5", .n_scores = N_PIECES + 1 }, "key " KEY("scores") ": 8 scores for 7 tokens" },
+        { { .model = "llama", .last_score = __builtin_nanf("") }, "key " KEY("scores") ": the score of token 6" },
+        { { .model = "llama", .byte = "<0x4>" }, "key " KEY("tokens") ": token 5, \"<0x4>\", stands for no byte" },
+    };
+    for (size_t i = 0; i < SL_COUNT(cases); i++) {
+        gguf_build b = { 0 };
+        sl_vocab v = { 0 };
+        sl_err err = { 0 };
+        write_spm(&b, &cases[i].spm);
+        sl_weights *w = check_opens(gb_path(&b));
+        assert_int_equal(sl_weights_vocab(w, &v, &err), SL_EFORMAT);
+        check_says(&err, cases[i].says);
+        sl_weights_close(w);
+        gb_free(&b);
+    }
+}
+
 static void empty_vocabulary(void **state)
 {
     (void)state;
@@ -297,10 +424,11 @@ static void every_allocation_fails(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(good_vocabulary),    cmocka_unit_test(vocabulary_of_a_fixture),
-        cmocka_unit_test(any_width_of_types), cmocka_unit_test(faults_are_named),
-        cmocka_unit_test(ids_and_flags),      cmocka_unit_test(bos_where_the_file_is_silent),
-        cmocka_unit_test(empty_vocabulary),   cmocka_unit_test(every_allocation_fails),
+        cmocka_unit_test(good_vocabulary),      cmocka_unit_test(vocabulary_of_a_fixture),
+        cmocka_unit_test(any_width_of_types),   cmocka_unit_test(faults_are_named),
+        cmocka_unit_test(ids_and_flags),        cmocka_unit_test(bos_where_the_file_is_silent),
+        cmocka_unit_test(sentencepiece_models), cmocka_unit_test(faults_of_sentencepiece),
+        cmocka_unit_test(empty_vocabulary),     cmocka_unit_test(every_allocation_fails),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
