@@ -2,6 +2,7 @@
 
 #include <stdio.h>
 #include <string.h>
+#include "base/mem.h"
 #include "base/num.h"
 #include "chat/messages_in.h"
 
@@ -147,39 +148,38 @@ static json_t *marked(const sl_tokenizer *t, const json_t *value, const mark *m)
     return copy;
 }
 
-/* Append text[0..len) without its marks as plain text's ids. */
-static sl_status add_plain(const sl_tokenizer *t, const char *text, size_t len, const mark *m, sl_str *room,
-                           sl_ids *out, sl_err *err)
+/* The text without its marks; *apart (ended by the caller) becomes where they stood. */
+static sl_status take_marks_out(const sl_str *text, const mark *m, sl_str *out, size_t **apart, size_t *n, sl_err *err)
 {
-    sl_str_clear(room);
-    while (len) {
+    size_t cap = 0;
+    for (size_t from = 0; from < text->len;) {
         size_t skip = 0;
-        const char *at = find_mark(text, len, m, &skip);
-        const size_t n = at ? (size_t)(at - text) : len;
-        sl_str_append(room, text, n);
-        text += n + (at ? skip : 0);
-        len -= n + (at ? skip : 0);
+        const char *at = find_mark(text->data + from, text->len - from, m, &skip);
+        const size_t end = at ? (size_t)(at - text->data) : text->len;
+        sl_str_append(out, text->data + from, end - from);
+        from = end + (at ? skip : 0);
+        if (at && *n == cap) {
+            size_t *grown = sl_mem_grow(*apart, cap * sizeof *grown, (cap ? 2 * cap : 64) * sizeof *grown);
+            if (!grown)
+                return sl_fail(err, SL_ENOMEM, "no memory for the prompt");
+            *apart = grown;
+            cap = cap ? 2 * cap : 64;
+        }
+        if (at)
+            (*apart)[(*n)++] = out->len;
     }
-    if (room->failed)
-        return sl_fail(err, SL_ENOMEM, "no memory for the prompt");
-    return room->len ? sl_tokenize(t, room->data, room->len, 0, out, err) : SL_OK;
+    return out->failed ? sl_fail(err, SL_ENOMEM, "no memory for the prompt") : SL_OK;
 }
 
 static sl_status tokenize_marked(const sl_tokenizer *t, const sl_str *text, const mark *m, sl_ids *out, sl_err *err)
 {
-    sl_str room = { 0 };
-    sl_status rc = SL_OK;
-    for (size_t at = 0; at < text->len && !rc;) {
-        int32_t id = -1;
-        const size_t next = sl_tokenizer_next_special(t, text->data, text->len, at, &id);
-        rc = add_plain(t, text->data + at, next - at, m, &room, out, err);
-        at = next;
-        if (!rc && id >= 0) {
-            rc = sl_ids_push(out, id, err);
-            at += sl_token_written(t, id).len;
-        }
-    }
-    sl_str_fini(&room);
+    sl_str plain = { 0 };
+    size_t *apart = NULL, n = 0;
+    sl_status rc = take_marks_out(text, m, &plain, &apart, &n, err);
+    if (!rc && plain.len)
+        rc = sl_tokenize_apart(t, plain.data, plain.len, apart, n, SL_TOK_PARSE_SPECIAL, out, err);
+    sl_mem_free(apart);
+    sl_str_fini(&plain);
     return rc;
 }
 

@@ -3,8 +3,8 @@
  * Control tokens are recognised in what the template wrote, never in what people wrote: a
  * message that holds "<|im_end|>" becomes its letters. For the ids, control tokens inside the
  * strings of the request are broken by a mark (a Unicode noncharacter that occurs nowhere in
- * the request) before the template runs; afterwards the text is cut at the control tokens that
- * are whole, the marks go, and the rest is tokenised as plain text.
+ * the request) before the template runs; afterwards the marks go, and no control token is
+ * recognised where one stood. So the ids are the tokenizer's for the whole text.
  */
 #ifndef SL_CHAT_PROMPT_H
 #define SL_CHAT_PROMPT_H

@@ -134,6 +134,19 @@ static size_t with_space_behind(const char *text, size_t len, size_t end)
     return end;
 }
 
+bool sl_places_between(const size_t *place, size_t n, size_t after, size_t before)
+{
+    size_t lo = 0, hi = n;
+    while (lo < hi) {
+        const size_t mid = lo + (hi - lo) / 2;
+        if (place[mid] <= after)
+            lo = mid + 1;
+        else
+            hi = mid;
+    }
+    return lo < n && place[lo] < before;
+}
+
 bool sl_added_next(sl_added_walk *w, sl_added_match *m)
 {
     while (w->at < w->len) {
@@ -144,6 +157,10 @@ bool sl_added_next(sl_added_walk *w, sl_added_match *m)
         if (at < 0)
             break;
         const sl_added_token *t = &w->set->token[at];
+        if (t->special && w->special && sl_places_between(w->apart, w->n_apart, w->base + start, w->base + start + n)) {
+            w->at = start + 1; /* another may begin inside it */
+            continue;
+        }
         if ((t->special && !w->special) || (t->single_word && !stands_alone(w->text, w->len, start, start + n)))
             continue;
         *m = (sl_added_match){ t->id, start, start + n };

@@ -37,12 +37,17 @@ typedef struct sl_added_walk {
     const sl_added *set;
     const char *text;
     size_t len;
-    size_t at;    /* the search goes on here */
-    size_t taken; /* the end of the last match */
-    bool special; /* else special tokens stay text, and nothing is matched inside them */
+    size_t at;           /* the search goes on here */
+    size_t taken;        /* the end of the last match */
+    bool special;        /* else special tokens stay text, and nothing is matched inside them */
+    const size_t *apart; /* [n_apart] ascending places over which no special token is matched ... */
+    size_t n_apart;
+    size_t base; /* ... counted from so many bytes before the text */
 } sl_added_walk;
 /* False: no further match. */
 bool sl_added_next(sl_added_walk *w, sl_added_match *m);
+/* Is there one of n ascending places with after < place < before? */
+bool sl_places_between(const size_t *place, size_t n, size_t after, size_t before);
 
 /* The first place at or after `from` where a token begins, *at its place in token[] and *n its
  * length; none: len, and *at is -1. Flags are not looked at. */

@@ -11,7 +11,10 @@ typedef struct encoding {
     const sl_tokenizer *t;
     sl_ids *ids;
     bool special; /* control tokens are recognised */
-    bool begun;   /* something was encoded before */
+    const char *text;
+    const size_t *apart; /* [n_apart] places in the text over which they are not */
+    size_t n_apart;
+    bool begun; /* something was encoded before */
     sl_pretok_work pretok;
     sl_norm_work norm;
     sl_bpe_work bpe;
@@ -62,13 +65,31 @@ static sl_status encode_plain(encoding *e, const char *text, size_t len, sl_err 
 
 /* --- stretches --------------------------------------------------------------------------- */
 
+/* Places are known in the text as it came. Where a stretch that holds one is changed, no special
+ * token is looked for in it. */
+static sl_added_walk walk_over(const encoding *e, const sl_added *set, sl_bytes text, sl_bytes from)
+{
+    const size_t base = (size_t)(from.data - e->text);
+    const bool same = text.data == from.data && text.len == from.len;
+    const bool special = e->special && (same || !sl_places_between(e->apart, e->n_apart, base, base + from.len));
+    return (sl_added_walk){ .set = set,
+                            .text = text.data,
+                            .len = text.len,
+                            .special = special,
+                            .apart = e->apart,
+                            .n_apart = same ? e->n_apart : 0,
+                            .base = base };
+}
+
 /* Whole UTF-8 without the tokens that are matched as they stand. */
 static sl_status encode_utf8(encoding *e, sl_bytes text, bool inside, sl_err *err)
 {
     sl_bytes form = { 0 };
     sl_added_match m = { 0 };
     sl_status rc = sl_norm_apply(e->t->norm, &e->norm, text, inside, &form, err);
-    sl_added_walk walk = { .set = &e->t->normalized, .text = form.data, .len = form.len, .special = e->special };
+    if (rc != SL_OK)
+        return rc;
+    sl_added_walk walk = walk_over(e, &e->t->normalized, form, text);
     size_t at = 0;
     while (rc == SL_OK && walk.set->n > 0 && sl_added_next(&walk, &m)) {
         if (m.start > at)
@@ -98,7 +119,7 @@ static sl_status encode_text(encoding *e, const char *text, size_t len, sl_err *
 {
     sl_status rc = SL_OK;
     sl_added_match m = { 0 };
-    sl_added_walk walk = { .set = &e->t->raw, .text = text, .len = len, .special = e->special };
+    sl_added_walk walk = walk_over(e, &e->t->raw, (sl_bytes){ text, len }, (sl_bytes){ text, len });
     size_t at = 0;
     while (rc == SL_OK && walk.set->n > 0 && sl_added_next(&walk, &m)) {
         if (m.start > at)
@@ -170,10 +191,13 @@ static sl_status encode_parts(encoding *e, const char *text, size_t len, sl_err 
     return rc;
 }
 
-sl_status sl_tokenize(const sl_tokenizer *t, const char *text, size_t len, unsigned flags, sl_ids *ids, sl_err *err)
+sl_status sl_tokenize_apart(const sl_tokenizer *t, const char *text, size_t len, const size_t *apart, size_t n_apart,
+                            unsigned flags, sl_ids *ids, sl_err *err)
 {
     const size_t n_before = ids->n;
-    encoding e = { .t = t, .ids = ids, .special = flags & SL_TOK_PARSE_SPECIAL };
+    encoding e = {
+        .t = t, .ids = ids, .special = flags & SL_TOK_PARSE_SPECIAL, .text = text, .apart = apart, .n_apart = n_apart
+    };
     sl_status rc = SL_OK;
     const bool around = flags & SL_TOK_ADD_SPECIAL;
     if (around)
@@ -190,4 +214,9 @@ sl_status sl_tokenize(const sl_tokenizer *t, const char *text, size_t len, unsig
     sl_unigram_work_fini(&e.unigram);
     sl_piece_cache_fini(&e.cache);
     return rc;
+}
+
+sl_status sl_tokenize(const sl_tokenizer *t, const char *text, size_t len, unsigned flags, sl_ids *ids, sl_err *err)
+{
+    return sl_tokenize_apart(t, text, len, NULL, 0, flags, ids, err);
 }

@@ -44,7 +44,6 @@ sl_status sl_ids_push(sl_ids *ids, int32_t id, sl_err *err);                    
 enum {
     SL_TOK_ADD_SPECIAL = 1,   /* BOS and EOS as the vocabulary asks */
     SL_TOK_PARSE_SPECIAL = 2, /* control tokens in the text are recognised; else they are plain text */
-    SL_TOK_CONTINUES = 4,     /* not the beginning of a text: nothing is put in front of it that only goes there */
 };
 /* Append the ids of UTF-8 text (NUL bytes allowed). Bytes that are not UTF-8 are never refused:
  * each stands alone, between stretches of text that are treated each for itself, and becomes its own
@@ -54,6 +53,10 @@ enum {
  * After a failure the ids in *ids are those of before. SL_ENOMEM; SL_EINVAL: 2 GiB or more
  * without a break. Time is n log n in the worst case. */
 sl_status sl_tokenize(const sl_tokenizer *t, const char *text, size_t len, unsigned flags, sl_ids *ids, sl_err *err);
+/* The same for a text of which only parts may hold control tokens: apart[n_apart], ascending, are
+ * places in the text (0 < place < len) over which none is recognised. */
+sl_status sl_tokenize_apart(const sl_tokenizer *t, const char *text, size_t len, const size_t *apart, size_t n_apart,
+                            unsigned flags, sl_ids *ids, sl_err *err);
 
 /* For prompts, of which only parts may hold control tokens. The first special token at or after
  * `from` (the longest of those that begin there), its id in *id; none: len, and *id is -1. */
