@@ -23,6 +23,8 @@ sl_status sl_reply_create(sl_reply **out, const sl_reply_options *o, sl_err *err
     sl_str_append(&r->opening, o->opening.data, o->opening.len);
     sl_detok_init(&r->detok, o->tokenizer, false);
     sl_tags_init(&r->tags, o->tokenizer, o->tools);
+    if (r->tags.harmony && !r->reasoning)
+        sl_harmony_start(r);
     if (r->opening.failed) {
         sl_reply_destroy(r);
         return sl_fail(err, SL_ENOMEM, "%zu bytes of a prompt", o->opening.len);

@@ -28,13 +28,14 @@ enum {
     SL_TOOLS_HERMES = 1,   /* <tool_call>{"name": ..., "arguments": ...}</tool_call>: Hermes, Qwen */
     SL_TOOLS_DEEPSEEK = 2, /* <｜tool▁calls▁begin｜>...: DeepSeek V3, R1, V3.1 */
     SL_TOOLS_KIMI = 4,     /* <|tool_calls_section_begin|>...: Kimi-K2 */
-    SL_TOOLS_ALL = 7,
+    SL_TOOLS_HARMONY = 8,  /* <|channel|>commentary to=functions.NAME<|message|>...: gpt-oss; tokens only */
+    SL_TOOLS_ALL = 15,
 };
 
 /* The formats that a model may use: those whose opening tag is a token of the vocabulary or
  * occurs in the chat template (may be NULL); if there is none, all of them, as text. */
 unsigned sl_reply_tools(const sl_tokenizer *t, const char *chat_template);
-/* By name: "none", "hermes", "deepseek", "kimi" and the names that vLLM has for these; -1: unknown. */
+/* By name: "none", "hermes", "deepseek", "kimi", "harmony" and the names that vLLM has for these; -1: unknown. */
 int sl_reply_tools_named(const char *name);
 
 /* Whether a prompt leaves the model thinking: ends in "<think>" and perhaps white space. Returns

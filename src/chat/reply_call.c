@@ -38,7 +38,9 @@ void sl_call_start(sl_reply *r, const sl_tag *tag)
 {
     sl_call *c = &r->call;
     clear(c);
-    c->format = tag->format == SL_TOOLS_HERMES ? &sl_call_hermes : &sl_call_section;
+    c->format = tag->format == SL_TOOLS_HERMES    ? &sl_call_hermes
+                : tag->format == SL_TOOLS_HARMONY ? &sl_call_harmony
+                                                  : &sl_call_section;
     c->tools = tag->format;
     c->token = !r->text_tag;
     c->format->begin(r, tag);

@@ -7,6 +7,7 @@
  *   reply_hermes.c   name and arguments in one JSON object
  *   reply_section.c  calls in a section, a header before the arguments; reply_deepseek.c and
  *                    reply_kimi.c say what a header means
+ *   reply_harmony.c  messages with headers, reasoning among them: gpt-oss
  *   reply_scan.c     JSON byte by byte
  */
 #ifndef SL_CHAT_REPLY_IN_H
@@ -57,6 +58,11 @@ typedef enum sl_tag_role {
     SL_TAG_ARG,
     SL_TAG_CALL_END,
     SL_TAG_SECTION_END,
+    /* harmony */
+    SL_TAG_START,
+    SL_TAG_CHANNEL,
+    SL_TAG_CONSTRAIN,
+    SL_TAG_MESSAGE,
 } sl_tag_role;
 
 typedef struct sl_tag {
@@ -78,6 +84,7 @@ typedef struct sl_tags {
     size_t n_tokens, n_texts;
     char held[SL_TAG_LEN_MAX]; /* the beginning of a tag, perhaps */
     size_t n_held;
+    bool harmony; /* the vocabulary has all of its tokens */
 } sl_tags;
 /* Tokens of all formats, so that they can be shown; texts of reasoning and of these formats. */
 void sl_tags_init(sl_tags *g, const sl_tokenizer *t, unsigned formats);
@@ -103,7 +110,7 @@ typedef struct sl_call_format {
     void (*end)(sl_reply *r);
     bool (*in_string)(const sl_reply *r);
 } sl_call_format;
-extern const sl_call_format sl_call_hermes, sl_call_section;
+extern const sl_call_format sl_call_hermes, sl_call_section, sl_call_harmony;
 
 /* What comes between "arguments": and the event. */
 typedef struct sl_pipe {
@@ -134,6 +141,8 @@ typedef struct sl_call {
     bool embraced;              /* arguments are broken: a brace behind them may not be theirs */
     /* section */
     bool fenced;
+    /* harmony */
+    size_t channel_at; /* in header */
 } sl_call;
 
 struct sl_reply {
@@ -171,7 +180,8 @@ void sl_reply_text(sl_reply *r, const char *s, size_t n); /* text of the section
 void sl_reply_flush(sl_reply *r);                         /* the event that grows */
 void sl_reply_give(sl_reply *r, sl_reply_kind kind, const char *s, size_t n);
 bool sl_reply_is_space(char c);
-void sl_reply_call_began(sl_reply *r); /* reasoning ends, content is cut */
+void sl_reply_call_began(sl_reply *r);              /* reasoning ends, content is cut */
+void sl_reply_message(sl_reply *r, bool reasoning); /* another message of the reply begins */
 
 /* reply_call.c */
 void sl_call_start(sl_reply *r, const sl_tag *tag); /* the opening tag was met */
@@ -185,6 +195,10 @@ void sl_call_keep(sl_reply *r, const char *s, size_t n);
 bool sl_call_tag(sl_reply *r, const sl_tag *tag, bool token); /* false: not for the call */
 void sl_call_end(sl_reply *r);
 bool sl_call_byte(sl_reply *r, char c);
+
+void sl_harmony_start(sl_reply *r); /* before the first id */
+
+void sl_harmony_start(sl_reply *r); /* before the first id */
 
 /* reply_deepseek.c, reply_kimi.c: the header is whole */
 typedef enum sl_header {

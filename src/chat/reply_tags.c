@@ -25,6 +25,13 @@ static const sl_tag tags[] = {
     TAG("<|tool_call_argument_begin|>", SL_TAG_ARG, SL_TOOLS_KIMI),
     TAG("<|tool_call_end|>", SL_TAG_CALL_END, SL_TOOLS_KIMI),
     TAG("<|tool_calls_section_end|>", SL_TAG_SECTION_END, SL_TOOLS_KIMI),
+    TAG("<|start|>", SL_TAG_START, SL_TOOLS_HARMONY),
+    TAG("<|channel|>", SL_TAG_CHANNEL, SL_TOOLS_HARMONY),
+    TAG("<|constrain|>", SL_TAG_CONSTRAIN, SL_TOOLS_HARMONY),
+    TAG("<|message|>", SL_TAG_MESSAGE, SL_TOOLS_HARMONY),
+    TAG("<|end|>", SL_TAG_CALL_END, SL_TOOLS_HARMONY),
+    TAG("<|call|>", SL_TAG_CALL_END, SL_TOOLS_HARMONY),
+    TAG("<|return|>", SL_TAG_CALL_END, SL_TOOLS_HARMONY),
     /* The model misspells its own tokens at times. */
     TAG("<|tool_call_section_begin|>", SL_TAG_SECTION, SL_TOOLS_KIMI),
     TAG("<|tool_call_section_end|>", SL_TAG_SECTION_END, SL_TOOLS_KIMI),
@@ -37,7 +44,8 @@ static const struct {
 } names[] = {
     { "none", SL_TOOLS_NONE },         { "hermes", SL_TOOLS_HERMES },        { "qwen", SL_TOOLS_HERMES },
     { "deepseek", SL_TOOLS_DEEPSEEK }, { "deepseek_v3", SL_TOOLS_DEEPSEEK }, { "deepseek_v31", SL_TOOLS_DEEPSEEK },
-    { "kimi", SL_TOOLS_KIMI },         { "kimi_k2", SL_TOOLS_KIMI },
+    { "kimi", SL_TOOLS_KIMI },         { "kimi_k2", SL_TOOLS_KIMI },         { "harmony", SL_TOOLS_HARMONY },
+    { "gpt-oss", SL_TOOLS_HARMONY },   { "openai", SL_TOOLS_HARMONY },
 };
 
 int sl_reply_tools_named(const char *name)
@@ -61,9 +69,19 @@ static bool opens_calls(const sl_tag *tag)
     return tag->format && (tag->role == SL_TAG_SECTION || tag->role == SL_TAG_CALL);
 }
 
+/* Single ones of its tokens occur elsewhere; all of them together are harmony. */
+static bool has_harmony(const sl_tokenizer *t)
+{
+    bool all = true;
+    for (size_t i = 0; i < SL_COUNT(tags); i++)
+        if (tags[i].format == SL_TOOLS_HARMONY)
+            all = all && sl_tags_special(t, tags[i].text, tags[i].len) >= 0;
+    return all;
+}
+
 unsigned sl_reply_tools(const sl_tokenizer *t, const char *chat_template)
 {
-    unsigned found = 0;
+    unsigned found = has_harmony(t) ? SL_TOOLS_HARMONY : 0;
     for (size_t i = 0; i < SL_COUNT(tags); i++)
         if (opens_calls(&tags[i]) && (sl_tags_special(t, tags[i].text, tags[i].len) >= 0 ||
                                       (chat_template && strstr(chat_template, tags[i].text))))
@@ -73,9 +91,11 @@ unsigned sl_reply_tools(const sl_tokenizer *t, const char *chat_template)
 
 void sl_tags_init(sl_tags *g, const sl_tokenizer *t, unsigned formats)
 {
-    *g = (sl_tags){ 0 };
+    *g = (sl_tags){ .harmony = has_harmony(t) };
     for (size_t i = 0; i < SL_COUNT(tags); i++) {
         assert(tags[i].len <= SL_TAG_LEN_MAX);
+        if (tags[i].format == SL_TOOLS_HARMONY && !g->harmony)
+            continue;
         const int32_t id = sl_tags_special(t, tags[i].text, tags[i].len);
         if (id >= 0) {
             g->token[g->n_tokens].id = id;

@@ -124,13 +124,11 @@ static void letters(sl_reply *r, const sl_tag *tag)
     sl_reply_text(r, tag->text, tag->len);
 }
 
-static void begin_reasoning(sl_reply *r, const sl_tag *tag)
+static void begin_reasoning(sl_reply *r)
 {
     r->reasoning = true;
     code_reset(r);
-    if (r->o.inline_reasoning) {
-        letters(r, tag);
-    } else {
+    if (!r->o.inline_reasoning) {
         r->content.cut = true;
         r->content.trim = true;
         if (r->thought.started)
@@ -160,7 +158,10 @@ void sl_reply_call_began(sl_reply *r)
 static void think_tag(sl_reply *r, const sl_tag *tag)
 {
     if (tag->role == SL_TAG_THINK && !r->reasoning && r->fresh) {
-        begin_reasoning(r, tag);
+        begin_reasoning(r);
+        if (r->o.inline_reasoning)
+            letters(r, tag);
+        r->fresh = true;
     } else if (tag->role == SL_TAG_THINK && r->reasoning && r->fresh && !r->o.inline_reasoning) {
         /* The prompt had it already. */
     } else if (tag->role == SL_TAG_THINK_END && r->reasoning && !(r->text_tag && quoted(r))) {
@@ -174,6 +175,32 @@ static void think_tag(sl_reply *r, const sl_tag *tag)
     }
 }
 
+void sl_reply_message(sl_reply *r, bool reasoning)
+{
+    if (r->reasoning)
+        leave_reasoning(r);
+    if (reasoning)
+        begin_reasoning(r);
+    else if (r->content.started && !r->o.inline_reasoning)
+        sl_str_puts(&r->content.space, "\n\n"); /* between two contents */
+    r->content.trim |= !r->o.inline_reasoning;
+    r->fresh = true;
+}
+
+static void harmony_tag(sl_reply *r, const sl_tag *tag)
+{
+    if (tag->role == SL_TAG_START || tag->role == SL_TAG_CHANNEL) {
+        sl_call_start(r, tag);
+    } else if (tag->role == SL_TAG_CALL_END) {
+        if (r->o.inline_reasoning)
+            letters(r, tag);
+        if (r->reasoning)
+            leave_reasoning(r);
+    } else {
+        letters(r, tag);
+    }
+}
+
 /* A tag outside of calls. */
 static void outer_tag(sl_reply *r, const sl_tag *tag)
 {
@@ -181,6 +208,8 @@ static void outer_tag(sl_reply *r, const sl_tag *tag)
     const bool ends = tag->role == SL_TAG_CALL_END || tag->role == SL_TAG_SECTION_END;
     if (!tag->format)
         think_tag(r, tag);
+    else if (tag->format == SL_TOOLS_HARMONY)
+        harmony_tag(r, tag);
     else if (!(tag->format & r->o.tools))
         letters(r, tag);
     else if (ends && !r->reasoning && (r->ends_due & tag->format))

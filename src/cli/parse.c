@@ -209,8 +209,10 @@ static const sl_opt own[] = {
       "auto or deepseek (default): reasoning apart from the content; none: inside it, tags included", SL_OPT_WORD,
       SL_ARG(reasoning_format), 0, 0, "auto|deepseek|none" },
     { "tool-call-parser|tool-format", NULL, "FORMAT",
-      "hermes (also Qwen's), deepseek, kimi; auto (default): what vocabulary and template know; none: calls stay text",
-      SL_OPT_WORD, SL_ARG(tool_parser), 0, 0, "auto|none|hermes|qwen|deepseek|deepseek_v3|deepseek_v31|kimi|kimi_k2" },
+      "hermes (also Qwen's), deepseek, kimi, harmony (gpt-oss); auto (default): what vocabulary and template know; "
+      "none: calls stay text",
+      SL_OPT_WORD, SL_ARG(tool_parser), 0, 0,
+      "auto|none|hermes|qwen|deepseek|deepseek_v3|deepseek_v31|kimi|kimi_k2|harmony|gpt-oss|openai" },
     { "prompt-tokens", NULL, "IDS|FILE",
       "the prompt, or its end: tells whether it began the reasoning, and may end in half a character", SL_OPT_TEXT,
       SL_ARG(prompt_tokens), 0, 0, NULL },

@@ -29,7 +29,7 @@ typedef struct sample {
 
 static void check_all(const sample *s, size_t n, const sl_reply_options *options)
 {
-    sl_tokenizer *of[] = { replies_tokenizer(replies_all_tags, replies_n_all_tags, NULL, 0),
+    sl_tokenizer *of[] = { replies_tokenizer(replies_all_tags, replies_n_tags, NULL, 0),
                            replies_tokenizer(NULL, 0, NULL, 0) };
     for (size_t i = 0; i < n; i++)
         for (int how = 0; how < 2; how++) {
@@ -291,6 +291,68 @@ static void test_kimi(void **state)
     CHECK(s);
 }
 
+#define ANALYSIS(text) T "<|channel|>analysis" T "<|message|>" text T "<|end|>"
+#define NEXT           T "<|start|>assistant"
+#define FINAL(text)    T "<|channel|>final" T "<|message|>" text T "<|return|>"
+#define TO(name, json) T "<|channel|>commentary to=" name " " T "<|constrain|>json" T "<|message|>" json T "<|call|>"
+
+static void check_harmony(const sl_reply_options *given, const sample *s, size_t n)
+{
+    sl_tokenizer *t = replies_tokenizer(replies_all_tags, replies_n_all_tags, NULL, 0);
+    sl_reply_options o = *given;
+    o.tokenizer = t;
+    for (size_t i = 0; i < n; i++) {
+        sl_ids ids = { 0 };
+        replies_ids(t, s[i].text, strlen(s[i].text), &ids);
+        char *got = replies_run(&o, ids.data, ids.n);
+        if (strcmp(got, s[i].want) != 0)
+            fail_msg("%s\ngives\n%s\nnot\n%s", s[i].text, got, s[i].want);
+        free(got);
+        sl_ids_fini(&ids);
+    }
+    sl_tokenizer_destroy(t);
+}
+
+static void test_harmony(void **state)
+{
+    (void)state;
+    static const sample apart[] = {
+        { 0, ANALYSIS("hm") NEXT FINAL("Yes.\n"), "{hm}{Yes.\n}" },
+        { 0, FINAL(" Yes."), "{}{Yes.}" },
+        { 0, ANALYSIS("hm") NEXT TO("functions.f", "{\"a\": 1}"), "{hm}{}[f - {\"a\": 1}]" },
+        { 0, " to=functions.f" T "<|channel|>commentary json" T "<|message|>{}" T "<|call|>", "{}{}[f - {}]" },
+        { 0,
+          ANALYSIS("a") NEXT T "<|channel|>commentary" T "<|message|>I look." T "<|end|>" NEXT ANALYSIS("b")
+              NEXT FINAL("c"),
+          "{a\nb}{I look.\n\nc}" },
+        { 0, TO("functions.f", "") NEXT TO("browser.search", "{\"q\": \"<think>\"}"),
+          "{}{}[f - {}][browser.search - {\"q\": \"<think>\"}]" },
+        /* cut off, or not as it should be */
+        { 0, T "<|channel|>analysis" T "<|message|>h", "{h}{}" },
+        { 0, T "<|channel|>ana", "{}{<|channel|>ana}" },
+        { 0, T "<|channel|>commentary to=functions.f", "{}{<|channel|>commentary to=functions.f}" },
+        { 0, T "<|channel|>commentary to=functions.f" T "<|message|>{\"a\"", "{}{}[f - {\"a\"]" },
+        { 0, T "<|channel|>commentary to=functions." T "<|message|>x", "{}{x}" },
+        { 0, T "<|channel|>analysis" T "<|message|>h" NEXT FINAL("x"), "{h}{x}" },
+        { 0, "Hello " T "<|message|> x", "{}{Hello <|message|> x}" },
+        { 0, " to you", "{}{ to you}" },
+        { 0, " to=", "{}{ to=}" },
+        { 0, "<|channel|>analysis<|message|>x", "{}{<|channel|>analysis<|message|>x}" },
+        { 0, T "<think>a" T "</think>b", "{a}{b}" },
+    };
+    static const sample text[] = {
+        { 0, ANALYSIS("hm") NEXT TO("functions.f", "{}"),
+          "{hm}{<|start|>assistant<|channel|>commentary to=functions.f <|constrain|>json<|message|>{}}" },
+    };
+    static const sample inlined[] = {
+        { 0, ANALYSIS("hm") NEXT FINAL("Yes."),
+          "{}{<|channel|>analysis<|message|>hm<|end|><|start|>assistant<|channel|>final<|message|>Yes.<|return|>}" },
+    };
+    check_harmony(&(sl_reply_options){ .tools = SL_TOOLS_ALL }, apart, SL_COUNT(apart));
+    check_harmony(&(sl_reply_options){ .tools = SL_TOOLS_NONE }, text, SL_COUNT(text));
+    check_harmony(&(sl_reply_options){ .tools = SL_TOOLS_NONE, .inline_reasoning = true }, inlined, SL_COUNT(inlined));
+}
+
 /* The reply ends in the middle of something. */
 static void test_cut_off(void **state)
 {
@@ -360,7 +422,7 @@ static void check_opening(const sl_tokenizer *t, const char *prompt, const char 
 static void test_opening(void **state)
 {
     (void)state;
-    sl_tokenizer *with = replies_tokenizer(replies_all_tags, replies_n_all_tags, NULL, 0);
+    sl_tokenizer *with = replies_tokenizer(replies_all_tags, replies_n_tags, NULL, 0);
     sl_tokenizer *without = replies_tokenizer(NULL, 0, NULL, 0);
     const sl_bytes tail = sl_reply_opening("user: hi\nassistant: <think>\n", 28);
     assert_int_equal(tail.len, 8);
@@ -390,7 +452,7 @@ static bool closes_only(const sl_tokenizer *t, const char *text)
 static void test_closes_only(void **state)
 {
     (void)state;
-    sl_tokenizer *t = replies_tokenizer(replies_all_tags, replies_n_all_tags, NULL, 0);
+    sl_tokenizer *t = replies_tokenizer(replies_all_tags, replies_n_tags, NULL, 0);
     assert_true(closes_only(t, "hm" T "</think>x"));
     assert_true(closes_only(t, "`" T "</think>`" T "</think>x"));
     assert_false(closes_only(t, T "<think>hm" T "</think>x"));
@@ -403,13 +465,21 @@ static void test_closes_only(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_plain),         cmocka_unit_test(test_reasoning),
-        cmocka_unit_test(test_hermes),        cmocka_unit_test(test_opened_by_the_prompt),
-        cmocka_unit_test(test_inline),        cmocka_unit_test(test_no_tools),
-        cmocka_unit_test(test_hermes_quoted), cmocka_unit_test(test_tags_in_arguments),
-        cmocka_unit_test(test_deepseek),      cmocka_unit_test(test_kimi),
-        cmocka_unit_test(test_cut_off),       cmocka_unit_test(test_formats_by_vocabulary),
-        cmocka_unit_test(test_opening),       cmocka_unit_test(test_closes_only),
+        cmocka_unit_test(test_plain),
+        cmocka_unit_test(test_reasoning),
+        cmocka_unit_test(test_hermes),
+        cmocka_unit_test(test_opened_by_the_prompt),
+        cmocka_unit_test(test_inline),
+        cmocka_unit_test(test_no_tools),
+        cmocka_unit_test(test_hermes_quoted),
+        cmocka_unit_test(test_tags_in_arguments),
+        cmocka_unit_test(test_deepseek),
+        cmocka_unit_test(test_kimi),
+        cmocka_unit_test(test_harmony),
+        cmocka_unit_test(test_cut_off),
+        cmocka_unit_test(test_formats_by_vocabulary),
+        cmocka_unit_test(test_opening),
+        cmocka_unit_test(test_closes_only),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

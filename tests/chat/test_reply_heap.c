@@ -49,7 +49,7 @@ int main(void)
         T "<tool_call> quoted, " T "</tool_call> " T "<think>\n",
     };
     const char *stop_text = "never seen";
-    sl_tokenizer *t = replies_tokenizer(replies_all_tags, replies_n_all_tags, NULL, 0);
+    sl_tokenizer *t = replies_tokenizer(replies_all_tags, replies_n_tags, NULL, 0);
     sl_stop *stop = NULL;
     int failed = 0;
     if (!heapcount_works()) {

@@ -32,7 +32,17 @@ static const char *const replies[] = {
     T "<tool_call>{\"name\": \"f\", \"arguments\": {\"a\": \"x" T "</tool_call>\ny" T "<think>\"}}" T "</tool_call>" T
       "<tool_call>{\"name\": \"f\", \"arguments\": {\"a\": \"never closed" T "</tool_call> \n" T
       "<tool_call>{\"name\":\"g\"}",
+    T "<|channel|>analysis" T "<|message|>hm 🏔\n" T "<|end|>" T "<|start|>assistant" T
+      "<|channel|>commentary to=functions.f " T "<|constrain|>json" T "<|message|>{\"é\": 1}" T "<|call|>" T
+      "<|start|>assistant to=functions.g" T "<|channel|>commentary" T "<|message|>{}" T "<|end|>" T
+      "<|start|>assistant" T "<|channel|>final" T "<|message|> Ja. ",
 };
+
+/* The tags of its model. */
+static size_t n_tags_for(const char *text)
+{
+    return strstr(text, "<|channel|>") ? replies_n_all_tags : replies_n_tags;
+}
 
 static const struct {
     unsigned tools;
@@ -41,59 +51,80 @@ static const struct {
 
 /* ---- cuts -------------------------------------------------------------------------------- */
 
-/* The text between two tags, from `at` on. */
-static size_t run_length(const char *text, size_t len, size_t at, bool tags_are_tokens)
+/* A reply as tags and the text between them. */
+typedef struct piece {
+    const char *text;
+    size_t len;
+    bool tag;
+} piece;
+
+enum { PARTS_MAX = 64, WORDS_MAX = 2048 };
+
+static size_t take_apart(const char *text, piece parts[PARTS_MAX])
 {
     size_t n = 0;
-    while (at + n < len && !(tags_are_tokens && text[at + n] == *T))
-        n++;
+    while (*text) {
+        const bool tag = *text == *T;
+        text += tag;
+        parts[n++] = (piece){ text, tag ? strcspn(text, ">") + 1 : strcspn(text, T), tag };
+        text += parts[n - 1].len;
+        assert_true(n < PARTS_MAX);
+    }
     return n;
 }
 
-static size_t tag_length(const char *text, size_t len)
+/* The parser's answer for the parts, of which number `cut` is two tokens at each place in turn. */
+static void check_cuts_of(const piece *parts, size_t n, size_t cut, size_t n_tags, const sl_reply_options *given,
+                          const char *want)
 {
-    const char *end = memchr(text, '>', len);
-    return (size_t)(end - text) + 1;
+    static sl_bytes words[WORDS_MAX];
+    sl_reply_options o = *given;
+    size_t n_words = 0;
+    for (size_t i = 0; i < n; i++)
+        words[n_words++] = (sl_bytes){ parts[i].text, parts[i].len };
+    for (size_t at = 1; at < parts[cut].len && n_words + 2 < WORDS_MAX; at++) {
+        words[n_words++] = (sl_bytes){ parts[cut].text, at };
+        words[n_words++] = (sl_bytes){ parts[cut].text + at, parts[cut].len - at };
+    }
+    sl_tokenizer *t = replies_tokenizer(replies_all_tags, n_tags, words, n_words);
+    o.tokenizer = t;
+    for (size_t w = n; w < n_words; w += 2) {
+        int32_t ids[PARTS_MAX + 1];
+        size_t n_ids = 0;
+        for (size_t i = 0; i < n; i++)
+            if (i == cut) {
+                ids[n_ids++] = (int32_t)(257 + n_tags + w);
+                ids[n_ids++] = (int32_t)(257 + n_tags + w + 1);
+            } else {
+                ids[n_ids] = (int32_t)(257 + n_tags + i);
+                if (parts[i].tag)
+                    sl_tokenizer_next_special(t, parts[i].text, parts[i].len, 0, &ids[n_ids]);
+                n_ids++;
+            }
+        char *got = replies_run(&o, ids, n_ids);
+        assert_string_equal(got, want);
+        free(got);
+    }
+    sl_tokenizer_destroy(t);
 }
 
-/* Ids of the text in which the run of letters number `which` is cut at `cut`, all others whole.
- * False: there is no such cut. Runs are words of the vocabulary: word 2k is that run's start, 2k+1
- * its rest; `words` collects them. */
-typedef struct cutting {
-    sl_bytes words[64];
-    size_t n_words;
-    int32_t ids[128];
-    size_t n_ids;
-} cutting;
-
-static bool cut_at(const char *text, size_t which, size_t cut, bool tokens, size_t n_tags, cutting *z)
+/* One token a byte, and every cut in two of every run of text: the same reply. */
+static void check_cuts(const char *text, size_t n_tags, const sl_reply_options *given)
 {
-    const size_t len = strlen(text);
-    bool made = false;
-    size_t run = 0, tag = 0;
-    *z = (cutting){ 0 };
-    for (size_t i = 0; i < len;) {
-        if (tokens && text[i] == *T) {
-            z->ids[z->n_ids++] = -(int32_t)i - 2; /* to be found in the vocabulary */
-            i += 1 + tag_length(text + i + 1, len - i - 1);
-            tag++;
-            continue;
-        }
-        const size_t n = run_length(text, len, i, tokens);
-        const size_t at = run == which ? cut : n;
-        made |= at < n;
-        for (int half = 0; half < 2; half++) {
-            const sl_bytes word =
-                half ? (sl_bytes){ text + i + at, n - SL_MIN(at, n) } : (sl_bytes){ text + i, SL_MIN(at, n) };
-            if (word.len) {
-                z->words[z->n_words] = word;
-                z->ids[z->n_ids++] = (int32_t)(257 + n_tags + z->n_words++);
-            }
-        }
-        i += n;
-        run++;
-    }
-    return made;
+    piece parts[PARTS_MAX];
+    sl_ids ids = { 0 };
+    sl_tokenizer *bytes = replies_tokenizer(replies_all_tags, n_tags, NULL, 0);
+    sl_reply_options o = *given;
+    o.tokenizer = bytes;
+    replies_ids(bytes, text, strlen(text), &ids);
+    char *want = replies_run(&o, ids.data, ids.n);
+    const size_t n = take_apart(text, parts);
+    for (size_t cut = 0; cut < n; cut++)
+        if (!parts[cut].tag)
+            check_cuts_of(parts, n, cut, n_tags, &o, want);
+    free(want);
+    sl_ids_fini(&ids);
+    sl_tokenizer_destroy(bytes);
 }
 
 /* The reply without its marks, for vocabularies without tags. */
@@ -107,56 +138,20 @@ static char *letters_of(const char *text)
     return out;
 }
 
-/* One token a byte, and every cut in two of every run of text: the same reply. */
-static void check_cuts(const char *text, bool tokens, unsigned tools, bool inline_reasoning)
-{
-    const size_t n_tags = tokens ? replies_n_all_tags : 0;
-    sl_tokenizer *bytes = replies_tokenizer(replies_all_tags, n_tags, NULL, 0);
-    sl_reply_options o = { .tokenizer = bytes, .tools = tools, .inline_reasoning = inline_reasoning };
-    sl_ids ids = { 0 };
-    replies_ids(bytes, text, strlen(text), &ids);
-    char *want = replies_run(&o, ids.data, ids.n);
-    for (size_t which = 0;; which++) {
-        size_t cut = 1;
-        cutting z;
-        for (; cut_at(text, which, cut, tokens, n_tags, &z); cut += 1 + (tokens ? 0 : cut % 3)) {
-            sl_tokenizer *t = replies_tokenizer(replies_all_tags, n_tags, z.words, z.n_words);
-            for (size_t i = 0; i < z.n_ids; i++)
-                if (z.ids[i] < 0) {
-                    const char *tag = text - z.ids[i] - 1;
-                    z.ids[i] = sl_tokenizer_find(t, tag, tag_length(tag, strlen(tag)));
-                    assert_true(z.ids[i] >= 0);
-                }
-            o.tokenizer = t;
-            char *got = replies_run(&o, z.ids, z.n_ids);
-            assert_string_equal(got, want);
-            free(got);
-            sl_tokenizer_destroy(t);
-        }
-        if (cut == 1)
-            break;
-    }
-    free(want);
-    sl_ids_fini(&ids);
-    sl_tokenizer_destroy(bytes);
-}
-
 static void test_every_cut(void **state)
 {
     (void)state;
-    for (size_t i = 0; i < SL_COUNT(replies); i++) {
-        char *letters = letters_of(replies[i]);
-        check_cuts(replies[i], true, SL_TOOLS_ALL, i % 2);
-        check_cuts(letters, false, SL_TOOLS_ALL, i % 2);
-        free(letters);
-    }
+    for (size_t i = 0; i < SL_COUNT(replies); i++)
+        for (size_t w = 0; w < SL_COUNT(ways); w++) {
+            const sl_reply_options o = { .tools = ways[w].tools, .inline_reasoning = ways[w].inline_reasoning };
+            char *letters = letters_of(replies[i]);
+            check_cuts(replies[i], n_tags_for(replies[i]), &o);
+            check_cuts(letters, 0, &o);
+            free(letters);
+        }
 }
 
 /* ---- truncation -------------------------------------------------------------------------- */
-
-typedef struct lines {
-    sl_reply_whole whole;
-} lines;
 
 /* Each text that came out by `n` ids, whole or not, is the beginning of what comes out of all. */
 static void check_prefix(const sl_str *part, const sl_str *all)
@@ -233,14 +228,15 @@ static void check_truncation(const sl_tokenizer *t, const char *text, unsigned t
 static void test_every_end(void **state)
 {
     (void)state;
-    sl_tokenizer *with = replies_tokenizer(replies_all_tags, replies_n_all_tags, NULL, 0);
     sl_tokenizer *without = replies_tokenizer(NULL, 0, NULL, 0);
-    for (size_t i = 0; i < SL_COUNT(replies); i++)
+    for (size_t i = 0; i < SL_COUNT(replies); i++) {
+        sl_tokenizer *with = replies_tokenizer(replies_all_tags, n_tags_for(replies[i]), NULL, 0);
         for (size_t w = 0; w < SL_COUNT(ways); w++) {
             check_truncation(with, replies[i], ways[w].tools, ways[w].inline_reasoning);
             check_truncation(without, replies[i], ways[w].tools, ways[w].inline_reasoning);
         }
-    sl_tokenizer_destroy(with);
+        sl_tokenizer_destroy(with);
+    }
     sl_tokenizer_destroy(without);
 }
 
@@ -248,7 +244,7 @@ static void test_every_end(void **state)
 
 static sl_tokenizer *tags_tokenizer(void)
 {
-    return replies_tokenizer(replies_all_tags, replies_n_all_tags, NULL, 0);
+    return replies_tokenizer(replies_all_tags, replies_n_tags, NULL, 0);
 }
 
 static void check_bytes(const char *bytes, size_t n, const char *want)

@@ -2,7 +2,7 @@
  * moment's events the beginning of the whole, and all of the text where nothing is taken apart.
  *
  * Byte 0 of the input chooses formats and vocabulary. Of the others, 0x0e to 0x1b are the tokens of
- * tags, 0x1c ends an answer, and the rest are the bytes of the reply. */
+ * tags, 0x01 to 0x07 those of harmony's, 0x1c ends an answer, and the rest are the bytes of the reply. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -12,15 +12,16 @@
 
 #define OPENING "<think>\n"
 
-enum { FIRST_TAG = 0x0e, END = 0x1c };
+enum { FIRST_HARMONY_TAG = 0x01, FIRST_TAG = 0x0e, END = 0x1c };
 
 static const char *const words[] = {
-    "think", "tool",      "_call", "</",     "<|",     "|>",       "{\"",       "\": ",     "\": {\"",
-    "name",  "arguments", "\"}}",  "{}",     "```",    "json",     "\n\n",      "<tool_",   "function",
-    "call>", "_begin",    "<｜to", "sep｜>", "\\ud83", "\xf0\x9f", "<think>\n", "</think>", "\\u00",
+    "think",     "tool",     "_call",     "</",     "<|",         "|>",       "{\"",    "\": ",
+    "\": {\"",   "name",     "arguments", "\"}}",   "{}",         "```",      "json",   "\n\n",
+    "<tool_",    "function", "call>",     "_begin", "<｜to",      "sep｜>",   "\\ud83", "\xf0\x9f",
+    "<think>\n", "</think>", "\\u00",     " to=",   "functions.", "analysis",
 };
 
-static sl_tokenizer *tokenizer[2]; /* with and without tokens for tags */
+static sl_tokenizer *tokenizer[3]; /* with tokens for tags, without, and with those of harmony as well */
 
 static void demand(bool good, const char *what)
 {
@@ -49,20 +50,29 @@ static size_t word_at(const uint8_t *s, size_t n, size_t *which)
     return best;
 }
 
-static void spell(const uint8_t *s, size_t n, bool with_tags, bool in_words, sl_ids *out)
+/* The tag that a byte of the input stands for; replies_n_all_tags: none. */
+static size_t tag_of(uint8_t b, size_t n_tags)
 {
-    const size_t n_tags = with_tags ? replies_n_all_tags : 0;
+    if (b >= FIRST_TAG && b < END)
+        return (size_t)(b - FIRST_TAG);
+    if (b >= FIRST_HARMONY_TAG && b < FIRST_HARMONY_TAG + 7 && n_tags != replies_n_tags)
+        return replies_n_tags + (size_t)(b - FIRST_HARMONY_TAG);
+    return replies_n_all_tags;
+}
+
+/* n_tags: how many tags the vocabulary has as tokens; the others are spelled. */
+static void spell(const uint8_t *s, size_t n, size_t n_tags, bool in_words, sl_ids *out)
+{
     for (size_t i = 0; i < n; i++) {
         size_t which = 0;
-        const size_t len = in_words ? word_at(s + i, n - i, &which) : 0;
+        const size_t len = in_words ? word_at(s + i, n - i, &which) : 0, tag = tag_of(s[i], n_tags);
         if (s[i] == END) {
             push(out, REPLY_EOS);
-        } else if (s[i] >= FIRST_TAG && (size_t)(s[i] - FIRST_TAG) < replies_n_all_tags) {
-            const char *tag = replies_all_tags[s[i] - FIRST_TAG];
-            if (with_tags)
-                push(out, 257 + s[i] - FIRST_TAG);
-            else
-                spell((const uint8_t *)tag + (*tag == '+'), strlen(tag) - (*tag == '+'), false, in_words, out);
+        } else if (tag < n_tags) {
+            push(out, (int32_t)(257 + tag));
+        } else if (tag < replies_n_all_tags) {
+            const char *text = replies_all_tags[tag] + (*replies_all_tags[tag] == '+');
+            spell((const uint8_t *)text, strlen(text), 0, in_words, out);
         } else if (len) {
             push(out, (int32_t)(257 + n_tags + which));
             i += len - 1;
@@ -77,8 +87,9 @@ static void make_tokenizers(void)
     sl_bytes w[SL_COUNT(words)];
     for (size_t i = 0; i < SL_COUNT(words); i++)
         w[i] = (sl_bytes){ words[i], strlen(words[i]) };
-    tokenizer[0] = replies_tokenizer(replies_all_tags, replies_n_all_tags, w, SL_COUNT(words));
+    tokenizer[0] = replies_tokenizer(replies_all_tags, replies_n_tags, w, SL_COUNT(words));
     tokenizer[1] = replies_tokenizer(NULL, 0, w, SL_COUNT(words));
+    tokenizer[2] = replies_tokenizer(replies_all_tags, replies_n_all_tags, w, SL_COUNT(words));
 }
 
 static bool same(const sl_str *a, const sl_str *b)
@@ -128,14 +139,15 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         make_tokenizers();
     if (size == 0)
         return 0;
-    const bool letters = data[0] & 1;
-    sl_reply_options o = { .tokenizer = tokenizer[letters],
+    const size_t which = data[0] >> 5 & 1 ? 2 : data[0] & 1;
+    const size_t n_tags = which == 2 ? replies_n_all_tags : which == 1 ? 0 : replies_n_tags;
+    sl_reply_options o = { .tokenizer = tokenizer[which],
                            .inline_reasoning = data[0] >> 1 & 1,
                            .tools = tools[data[0] >> 2 & 3] };
     if (data[0] >> 4 & 1)
         o.opening = (sl_bytes){ OPENING, sizeof OPENING - 1 };
-    spell(data + 1, size - 1, !letters, false, &bytes);
-    spell(data + 1, size - 1, !letters, true, &in_words);
+    spell(data + 1, size - 1, n_tags, false, &bytes);
+    spell(data + 1, size - 1, n_tags, true, &in_words);
     replies_collect(&o, bytes.data, bytes.n, true, &w[0]);
     replies_collect(&o, in_words.data, in_words.n, true, &w[1]);
     replies_collect(&o, in_words.data, in_words.n / 2, false, &w[2]);

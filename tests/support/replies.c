@@ -21,8 +21,15 @@ const char *const replies_all_tags[] = {
     "<|tool_call_argument_begin|>",
     "<|tool_call_end|>",
     "<|tool_calls_section_end|>",
+    "<|start|>",
+    "<|channel|>",
+    "<|constrain|>",
+    "<|message|>",
+    "<|end|>",
+    "<|call|>",
+    "<|return|>",
 };
-const size_t replies_n_all_tags = SL_COUNT(replies_all_tags);
+const size_t replies_n_all_tags = SL_COUNT(replies_all_tags), replies_n_tags = SL_COUNT(replies_all_tags) - 7;
 
 static void need(bool good, const char *what)
 {

@@ -15,9 +15,10 @@ enum { REPLY_MAX_TOKENS = 4096, REPLY_EOS = 256 };
  * added by a user where their text begins with '+' (left out); then `words`, ordinary tokens. */
 sl_tokenizer *replies_tokenizer(const char *const *tags, size_t n_tags, const sl_bytes *words, size_t n_words);
 
-/* All tags of all formats; those of Qwen's kind are user tokens, as there. */
+/* Tags of all formats; those of Qwen's kind are user tokens, as there. The first replies_n_tags are
+ * those of models that are no gpt-oss. */
 extern const char *const replies_all_tags[];
-extern const size_t replies_n_all_tags;
+extern const size_t replies_n_all_tags, replies_n_tags;
 
 void replies_ids(const sl_tokenizer *t, const char *text, size_t len, sl_ids *out);
 
