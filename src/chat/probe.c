@@ -80,6 +80,13 @@ static int32_t first_token(const sl_tokenizer *t, sl_bytes s)
     return n < s.len && sl_tokenizer_next_special(t, s.data, s.len, n, &id) == n ? id : -1;
 }
 
+/* gpt-oss ends each message of a reply so, not only the last. */
+static bool ends_message_only(const sl_tokenizer *t, int32_t id)
+{
+    static const char end[] = "<|end|>";
+    return sl_tags_harmony(t) && id == sl_tags_special(t, end, sizeof end - 1);
+}
+
 static bool is_letter(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
@@ -115,7 +122,7 @@ sl_status sl_probe_turn_end(const sl_template *t, const sl_tokenizer *tokenizer,
     if (!rc) {
         const int32_t id = first_token(tokenizer, after);
         const sl_bytes mark = id < 0 ? stop_text(after, next_turn) : (sl_bytes){ "", 0 };
-        out->id = id >= 0 && !sl_tokenizer_ends(tokenizer, id) ? id : -1;
+        out->id = id >= 0 && !sl_tokenizer_ends(tokenizer, id) && !ends_message_only(tokenizer, id) ? id : -1;
         sl_str_append(&out->text, mark.data, mark.len);
         if (out->text.failed)
             rc = sl_fail(err, SL_ENOMEM, "no memory to ask a template");

@@ -55,11 +55,6 @@ size_t sl_reply_n_calls(const sl_reply *r)
     return r->n_calls;
 }
 
-bool sl_reply_in_reasoning(const sl_reply *r)
-{
-    return r->reasoning;
-}
-
 /* ---- through stop strings ------------------------------------------------------------- */
 
 /* What stop strings let pass: text, and the letters of tags, which become tags again. A stop

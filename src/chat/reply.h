@@ -91,7 +91,6 @@ sl_status sl_reply_end(sl_reply *r, sl_err *err);
 
 int sl_reply_stop_met(const sl_reply *r);   /* the number of the stop string, -1: none */
 size_t sl_reply_n_calls(const sl_reply *r); /* begun so far */
-bool sl_reply_in_reasoning(const sl_reply *r);
 
 /* A whole reply, filled by sl_reply_collect as on_event with it as user. Zero it first. */
 typedef struct sl_reply_call {

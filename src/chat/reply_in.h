@@ -88,6 +88,8 @@ typedef struct sl_tags {
 } sl_tags;
 /* Tokens of all formats, so that they can be shown; texts of reasoning and of these formats. */
 void sl_tags_init(sl_tags *g, const sl_tokenizer *t, unsigned formats);
+/* Whether this is gpt-oss' vocabulary: single ones of harmony's tokens occur elsewhere, too. */
+bool sl_tags_harmony(const sl_tokenizer *t);
 const sl_tag *sl_tags_of_token(const sl_tags *g, int32_t id); /* NULL: none */
 /* The id that is a special token with exactly this text; -1: none. */
 int32_t sl_tags_special(const sl_tokenizer *t, const char *text, size_t len);

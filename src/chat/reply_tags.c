@@ -69,8 +69,7 @@ static bool opens_calls(const sl_tag *tag)
     return tag->format && (tag->role == SL_TAG_SECTION || tag->role == SL_TAG_CALL);
 }
 
-/* Single ones of its tokens occur elsewhere; all of them together are harmony. */
-static bool has_harmony(const sl_tokenizer *t)
+bool sl_tags_harmony(const sl_tokenizer *t)
 {
     bool all = true;
     for (size_t i = 0; i < SL_COUNT(tags); i++)
@@ -81,7 +80,7 @@ static bool has_harmony(const sl_tokenizer *t)
 
 unsigned sl_reply_tools(const sl_tokenizer *t, const char *chat_template)
 {
-    unsigned found = has_harmony(t) ? SL_TOOLS_HARMONY : 0;
+    unsigned found = sl_tags_harmony(t) ? SL_TOOLS_HARMONY : 0;
     for (size_t i = 0; i < SL_COUNT(tags); i++)
         if (opens_calls(&tags[i]) && (sl_tags_special(t, tags[i].text, tags[i].len) >= 0 ||
                                       (chat_template && strstr(chat_template, tags[i].text))))
@@ -91,7 +90,7 @@ unsigned sl_reply_tools(const sl_tokenizer *t, const char *chat_template)
 
 void sl_tags_init(sl_tags *g, const sl_tokenizer *t, unsigned formats)
 {
-    *g = (sl_tags){ .harmony = has_harmony(t) };
+    *g = (sl_tags){ .harmony = sl_tags_harmony(t) };
     for (size_t i = 0; i < SL_COUNT(tags); i++) {
         assert(tags[i].len <= SL_TAG_LEN_MAX);
         if (tags[i].format == SL_TOOLS_HARMONY && !g->harmony)

@@ -6,7 +6,7 @@ import unittest
 
 import cli
 import retag
-from cli import LLAMA, SMOLLM2, good, ids_text, sluice
+from cli import DATA, LLAMA, SMOLLM2, good, ids_text, sluice
 
 QWEN = ["+<think>", "+</think>", "+<tool_call>", "+</tool_call>", "<|im_start|>", "<|im_end|>"]
 DEEPSEEK = ["<think>", "</think>", "<｜tool▁calls▁begin｜>", "<｜tool▁call▁begin｜>", "<｜tool▁sep｜>",
@@ -179,6 +179,11 @@ class Letters(unittest.TestCase):
 
     def test_tiny(self):
         self.check(LLAMA)
+
+    def test_folders(self):
+        for name in ("tiny_bytelevel_gpt2", "tiny_spm_bytefallback"):
+            self.check(f"{DATA}/tokenizer/{name}")
+            self.assertEqual(self.parse(f"{DATA}/tokenizer/{name}", "  two  spaces \n")["content"], "  two  spaces \n")
 
     @cli.needs_smollm2
     def test_smollm2(self):
