@@ -361,6 +361,7 @@ const sl_command sl_cmd_run = {
     .summary = "one answer; without PROMPT on a terminal, a chat",
     .text = "The prompt becomes a user message of the model's chat template. The answer streams to stdout; its last\n"
             "line on stderr tells the time to the first token, and tokens a second of prompt and generation.\n"
+            "Reasoning is dim on a terminal, else part of the text, tags included; tool calls are shown as text.\n"
             "\n"
             "  sluice run smollm2 \"Why is the sky blue?\"\n"
             "  sluice run smollm2 -f question.txt --system \"Answer in one sentence.\" --temp 0\n"

@@ -10,6 +10,7 @@ import time
 import unittest
 
 import cli
+import retag
 from cli import DATA, EXACT, LLAMA, SMOLLM2, good, load_json, sluice
 
 RAW = ["--no-template", "--temp", "0", "--json", "-q"]
@@ -196,6 +197,44 @@ class OnATerminal(unittest.TestCase):
 
     def test_chat_needs_a_template(self):
         self.assertEqual(Terminal("run", LLAMA).wait(), 2)
+
+
+class Replies(unittest.TestCase):
+    """A model that says one token for ever, under templates that make something of it."""
+
+    def setUp(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        self.model = os.path.join(folder.name, "model.gguf")
+
+    def make(self, template, tags=(), **more):
+        retag.write(self.model, tags, template="{% for m in messages %}{{ m.content }}" + template + "{% endfor %}", **more)
+
+    def run_json(self, token, *args):
+        return good("run", self.model, "x", "-q", "--json", "-n", "6", "--logit-bias", f"{token}+1000", *args).json
+
+    def test_end_of_turn_that_no_file_names(self):
+        self.make("<|fin|>", ["<|fin|>"], eos=False)
+        j = self.run_json(retag.tag_id(0))
+        self.assertEqual((j["text"], j["finish_reason"], j["stop"], j["generated_tokens"]), ("", "stop", None, 0))
+        self.assertEqual(self.run_json(retag.tag_id(0), "--ignore-eos")["generated_tokens"], 6)
+
+    def test_end_of_turn_in_letters(self):
+        self.make("###", eos=False)
+        j = self.run_json(retag.byte_id(ord("#")))
+        self.assertEqual((j["text"], j["finish_reason"], j["stop"], j["generated_tokens"]), ("", "stop", None, 3))
+        j = self.run_json(retag.byte_id(ord("#")), "--stop", "##")
+        self.assertEqual((j["text"], j["stop"]), ("", "##"))
+        self.assertEqual(self.run_json(retag.byte_id(ord("#")), "--ignore-eos")["text"], "######")
+
+    def test_reasoning_that_the_prompt_began(self):
+        self.make("{{ '<think>\\n' }}", ["<think>", "</think>"])
+        self.assertEqual(self.run_json(retag.byte_id(ord("a")))["text"], "<think>\naaaaaa")
+        args = "run", self.model, "x", "-q", "-n", "2", "--logit-bias", f"{retag.byte_id(ord('a'))}+1000"
+        self.assertEqual(good(*args).text, "<think>\naa\n")
+        t = Terminal(*args)
+        t.until(b"\033[2ma\033[0m\033[2ma\033[0m\r\n")
+        self.assertEqual(t.wait(), 0)
 
 
 @cli.needs_smollm2
