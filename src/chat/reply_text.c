@@ -91,12 +91,17 @@ static void look_for_code(sl_reply *r, const char *s, size_t n)
     }
 }
 
-/* A tag's letters, or its token, where code is shown. */
-static bool quoted(const sl_reply *r)
+/* Letters where code is shown; a token only right behind the backtick, since a call may follow any
+ * text, and only Hermes' tags, which people write about: the others are words of no language. */
+static bool quoted(const sl_reply *r, const sl_tag *tag)
 {
     bool span = false, fence = false;
     code_now(r, &span, &fence);
-    return span || (fence && r->text_tag);
+    if (tag->role == SL_TAG_THINK_END) /* a block that was never closed must not hide the answer */
+        return r->text_tag && span;
+    if (r->text_tag)
+        return span || fence;
+    return span && r->ticks && tag->format == SL_TOOLS_HERMES;
 }
 
 static void code_reset(sl_reply *r)
@@ -164,7 +169,7 @@ static void think_tag(sl_reply *r, const sl_tag *tag)
         r->fresh = true;
     } else if (tag->role == SL_TAG_THINK && r->reasoning && r->fresh && !r->o.inline_reasoning) {
         /* The prompt had it already. */
-    } else if (tag->role == SL_TAG_THINK_END && r->reasoning && !(r->text_tag && quoted(r))) {
+    } else if (tag->role == SL_TAG_THINK_END && r->reasoning && !quoted(r, tag)) {
         if (r->o.inline_reasoning)
             letters(r, tag);
         else
@@ -214,7 +219,7 @@ static void outer_tag(sl_reply *r, const sl_tag *tag)
         letters(r, tag);
     else if (ends && !r->reasoning && (r->ends_due & tag->format))
         r->ends_due &= tag->role == SL_TAG_SECTION_END || tag->format == SL_TOOLS_HERMES ? ~tag->format : ~0;
-    else if (!begins || (r->reasoning && (r->text_tag || tag->role != SL_TAG_SECTION)) || quoted(r))
+    else if (!begins || (r->reasoning && (r->text_tag || tag->role != SL_TAG_SECTION)) || quoted(r, tag))
         letters(r, tag);
     else
         sl_call_start(r, tag);

@@ -87,6 +87,7 @@ static void test_reasoning(void **state)
         { TOKENS, T "<think>a `" T "</think>c", "{a `}{c}" },
         { LETTERS, "<think>a `</think>` b</think>c", "{a `</think>` b}{c}" },
         { LETTERS, "<think>a `</think>` b\n</think>c", "{a `</think>` b}{c}" },
+        { BOTH, T "<think>```\ncode\n" T "</think>x", "{```\ncode}{x}" },
         /* Calls are not looked for in reasoning, unless it is a section of tokens. */
         { BOTH, T "<think>say " CALL("{\"name\": \"f\"}") T "</think>x",
           "{say <tool_call>\n{\"name\": \"f\"}\n</tool_call>}{x}" },
@@ -206,6 +207,10 @@ static void test_hermes_quoted(void **state)
         { BOTH, CALL(""), "{}{<tool_call>\n\n</tool_call>}" },
         { BOTH, "`" T "<tool_call>{\"name\": \"f\"}" T "</tool_call>` is one",
           "{}{`<tool_call>{\"name\": \"f\"}</tool_call>` is one}" },
+        { TOKENS, "a lone ` and " CALL("{\"name\": \"f\"}"), "{}{a lone ` and}[f - {}]" },
+        { LETTERS, "a lone ` and\n" CALL("{\"name\": \"f\"}"), "{}{a lone ` and}[f - {}]" },
+        { TOKENS, "a `" DS_ALL(V31("f", "{}")), "{}{a `}[f - {}]" },
+        { TOKENS, "```\n" CALL("{\"name\": \"f\"}"), "{}{```}[f - {}]" },
         { BOTH, "{\"name\": \"f\", \"arguments\": {}}", "{}{{\"name\": \"f\", \"arguments\": {}}}" },
         { TOKENS, "<tool_call>\n{\"name\": \"f\", \"arguments\": {}}\n</tool_call>",
           "{}{<tool_call>\n{\"name\": \"f\", \"arguments\": {}}\n</tool_call>}" },
