@@ -367,6 +367,7 @@ static sl_status add_decoder(sl_fill *f, const message *m)
     s[1]->text = (sl_bytes){ " ", 1 };
     if (s[4]) {
         s[4]->pattern = (sl_bytes){ " ", 1 };
+        s[4]->strip_first = true;
         s[4]->start = m->extra ? INT32_MAX : 1; /* with remove_extra_whitespaces as many as there are */
     }
     return sl_fill_keep(f, m->surface, &s[0]->text);

@@ -135,6 +135,7 @@ static sl_status check_fused(sl_decoder *d, const sl_decode_step *s, sl_err *err
             return refuse("a second Strip behind Fuse", err);
         d->strip = sl_utf8_decode(s->pattern.data, &n);
         d->n_strip = s->start;
+        d->strip_each = s->strip_first;
         return SL_OK;
     case SL_DECODE_FUSE:
         return SL_OK;

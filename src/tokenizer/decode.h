@@ -23,6 +23,7 @@ typedef struct sl_decoder {
     sl_decode_step *step; /* [n_steps] strings are in the arena */
     sl_arena arena;
     bool join_by_space;
+    bool strip_each;    /* one of each token in front, see n_strip */
     bool first_differs; /* the first token of a text is not like later ones */
     bool each_byte;     /* of bytes that are no UTF-8 each one becomes U+FFFD, else each maximal part */
     uint32_t strip;     /* a character of which ... */

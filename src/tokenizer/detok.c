@@ -32,10 +32,11 @@ static void give(sl_detok *d, const char *s, size_t n, sl_str *out)
 {
     while (d->n_strip > 0 && n > 0) {
         unsigned bytes = 1;
-        if (sl_utf8_decode(s, &bytes) != d->tokenizer->decoder.strip)
+        if (sl_utf8_decode(s, &bytes) != d->tokenizer->decoder.strip || d->n_strip_now == 0)
             d->n_strip = 0;
         else {
             d->n_strip--;
+            d->n_strip_now--;
             s += bytes;
             n -= bytes;
         }
@@ -86,6 +87,9 @@ void sl_detok_next(sl_detok *d, int32_t id, sl_str *out)
     const sl_decoder *decoder = &d->tokenizer->decoder;
     if (!shows(d->tokenizer, id, d->special) || sl_lexicon_bytes(&d->tokenizer->lexicon, (size_t)id).len == 0)
         return;
+    d->n_strip_now = decoder->strip_each ? 1 : SIZE_MAX;
+    if (decoder->strip_each && sl_lexicon_kind(&d->tokenizer->lexicon, (size_t)id) == SL_TOKEN_UNKNOWN)
+        d->n_strip = 0;
     if (!d->begun && decoder->first_differs) {
         sl_str first = { 0 };
         sl_decoder_first(decoder, (size_t)id, &first);

@@ -82,8 +82,9 @@ typedef struct sl_detok {
     bool begun;   /* an id was given: the next is not the first of its text */
     unsigned char held[4];
     unsigned n_held;
-    unsigned n_old; /* of those, bytes that came before the text that is asked for */
-    size_t n_strip; /* characters that may still be taken away at the beginning */
+    unsigned n_old;     /* of those, bytes that came before the text that is asked for */
+    size_t n_strip;     /* characters that may still be taken away at the beginning ... */
+    size_t n_strip_now; /* ... of the id at hand */
 } sl_detok;
 void sl_detok_init(sl_detok *d, const sl_tokenizer *t, bool special);
 /* Start behind `ids`, the end of a text that is not given out again: a prompt. If it ends in half

@@ -7,21 +7,47 @@
 #include "base/mem.h"
 #include "base/num.h"
 
+#define DIGIT 8 /* bits; an even number of them in 64 */
+
 typedef struct entry {
     uint64_t start; /* the first eight bytes, so that sorting seldom looks at the text */
     uint32_t number;
 } entry;
 
+/* Of entries whose first eight bytes are the same. */
 static int by_text(const void *left, const void *right, void *texts)
 {
     const entry *l = left, *r = right;
-    if (l->start != r->start)
-        return l->start < r->start ? -1 : 1;
     const sl_bytes a = ((const sl_bytes *)texts)[l->number], b = ((const sl_bytes *)texts)[r->number];
     const int order = memcmp(a.data, b.data, SL_MIN(a.len, b.len));
     if (order != 0)
         return order;
     return a.len != b.len ? (a.len < b.len ? -1 : 1) : (l->number > r->number) - (l->number < r->number);
+}
+
+/* By their first eight bytes, a digit of DIGIT bits after the other; then what is equal by its
+ * text. A comparison of all would take most of the time that a vocabulary takes to load. */
+static void sort(entry *e, entry *room, size_t n, const sl_bytes *text)
+{
+    for (unsigned shift = 0; shift < 64; shift += DIGIT) {
+        size_t first[(1u << DIGIT) + 1] = { 0 };
+        const uint64_t mask = (1u << DIGIT) - 1;
+        for (size_t i = 0; i < n; i++)
+            first[(e[i].start >> shift & mask) + 1]++;
+        for (size_t k = 1; k <= mask; k++)
+            first[k] += first[k - 1];
+        for (size_t i = 0; i < n; i++)
+            room[first[e[i].start >> shift & mask]++] = e[i];
+        entry *other = e;
+        e = room;
+        room = other;
+    }
+    for (size_t i = 0, end = 0; i < n; i = end) {
+        for (end = i + 1; end < n && e[end].start == e[i].start; end++)
+            ;
+        if (end - i > 1)
+            qsort_r(e + i, end - i, sizeof *e, by_text, (void *)text);
+    }
 }
 
 static uint64_t start_of(sl_bytes s)
@@ -90,12 +116,13 @@ sl_status sl_trie_init(sl_trie *t, const sl_bytes *text, size_t n, sl_err *err)
         total = SL_MIN(total + text[i].len, (size_t)1 << 32); /* one string is far below the sum's limit */
     if (n > INT32_MAX || total > INT32_MAX)
         return sl_fail(err, SL_EFORMAT, "vocabulary: %zu tokens with 2 GiB of text or more", n);
-    entry *e = sl_mem_alloc(n * sizeof *e);
+    size_t bytes = 0;
+    entry *e = sl_mul_ok(2 * n, sizeof *e, &bytes) ? sl_mem_alloc(bytes) : NULL;
     for (size_t i = 0; e && i < n; i++)
         if (text[i].len > 0)
             e[kept++] = (entry){ start_of(text[i]), (uint32_t)i };
     if (e && kept > 0) {
-        qsort_r(e, kept, sizeof *e, by_text, (void *)text);
+        sort(e, e + n, kept, text);
         t->n = 1 + count_nodes(e, text, kept);
         t->first = sl_mem_alloc((t->n + 1) * sizeof *t->first);
         t->label = sl_mem_zalloc(t->n, sizeof *t->label);

@@ -10,6 +10,7 @@
 #include "tokenizer/utf8.h"
 
 #define UNKNOWN_PENALTY 10.0
+#define FLUSH_FROM      1024 /* bytes of a path that are written at once */
 #define NOWHERE         UINT32_MAX
 
 /* --- making ------------------------------------------------------------------------------ */
@@ -106,31 +107,60 @@ static double worth(const sl_unigram *u, int32_t id, size_t len)
     return u->score[id];
 }
 
-static void forward(const sl_unigram *u, node *at, const char *text, size_t len)
+/* Places of a text from `origin` on, as far as tokens have reached. */
+typedef struct window {
+    node *at; /* at[k] is the place origin + k */
+    size_t n; /* room */
+    size_t origin, reach;
+} window;
+
+/* Nothing has arrived yet at the places up to `end`. */
+static bool extend(sl_unigram_work *w, window *win, size_t end)
+{
+    if (end <= win->reach)
+        return true;
+    const size_t need = end - win->origin + 1;
+    if (need > win->n) {
+        const size_t n = SL_MAX(need, win->n * 2);
+        node *grown = sl_mem_grow(win->at, (win->reach - win->origin + 1) * sizeof *grown, n * sizeof *grown);
+        if (!grown)
+            return false;
+        w->nodes = win->at = grown;
+        w->n_nodes = win->n = n;
+    }
+    for (size_t i = win->reach + 1; i <= end; i++)
+        win->at[i - win->origin].from = NOWHERE;
+    win->reach = end;
+    return true;
+}
+
+/* Tokens that begin at text[i]. */
+static bool forward(const sl_unigram *u, sl_unigram_work *w, window *win, const char *text, size_t len, size_t i)
 {
     const sl_trie *t = &u->trie;
-    at[0] = (node){ 0.0, -1, 0 };
-    for (size_t i = 1; i <= len; i++)
-        at[i].from = NOWHERE;
-    for (size_t i = 0; i < len;) {
-        const double sum = at[i].sum;
-        const size_t one = sl_utf8_length((unsigned char)text[i]);
-        bool known = false;
-        uint32_t place = 0;
-        for (size_t k = i; t->n > 0 && k < len; k++) {
-            place = sl_trie_step(t, place, (unsigned char)text[k]);
-            if (place == 0)
-                break;
-            const int32_t id = t->value[place];
-            if (id < 0)
-                continue;
-            known = known || k + 1 - i == one;
-            offer(u, &at[k + 1], worth(u, id, k + 1 - i) + sum, id == u->unk ? -1 : id, (uint32_t)i);
-        }
-        if (!known)
-            offer(u, &at[i + one], u->unknown + sum, -1, (uint32_t)i);
-        i += one;
+    const uint32_t from = (uint32_t)(i - win->origin);
+    const double sum = win->at[from].sum;
+    const size_t one = sl_utf8_length((unsigned char)text[i]);
+    bool known = false;
+    uint32_t place = 0;
+    for (size_t k = i; t->n > 0 && k < len; k++) {
+        place = sl_trie_step(t, place, (unsigned char)text[k]);
+        if (place == 0)
+            break;
+        const int32_t id = t->value[place];
+        if (id < 0)
+            continue;
+        if (!extend(w, win, k + 1))
+            return false;
+        known = known || k + 1 - i == one;
+        offer(u, &win->at[k + 1 - win->origin], worth(u, id, k + 1 - i) + sum, id == u->unk ? -1 : id, from);
     }
+    if (!known) {
+        if (!extend(w, win, i + one))
+            return false;
+        offer(u, &win->at[i + one - win->origin], u->unknown + sum, -1, from);
+    }
+    return true;
 }
 
 /* Turns the links of the path round; the first token's end. */
@@ -160,22 +190,11 @@ static sl_status emit_unknown(const sl_unigram *u, const char *text, size_t len,
     return bytes || u->unk < 0 ? rc : sl_ids_push(ids, u->unk, err);
 }
 
-sl_status sl_unigram_encode(const sl_unigram *u, sl_unigram_work *w, const char *text, size_t len, sl_ids *ids,
-                            sl_err *err)
+/* The ids of the best path to at[end]. */
+static sl_status emit_path(const sl_unigram *u, node *at, const char *text, uint32_t last, sl_ids *ids, sl_err *err)
 {
     sl_status rc = SL_OK;
-    if (len > INT32_MAX)
-        return sl_fail(err, SL_EINVAL, "%zu bytes of text without a break", len);
-    if (w->n_nodes < len + 1) {
-        sl_unigram_work_fini(w);
-        w->nodes = sl_mem_alloc((len + 1) * sizeof(node));
-        if (!w->nodes)
-            return sl_fail(err, SL_ENOMEM, "cutting %zu bytes of text without a break", len);
-        w->n_nodes = len + 1;
-    }
-    node *at = w->nodes;
-    forward(u, at, text, len);
-    for (uint32_t start = 0, end = len > 0 ? turn(at, (uint32_t)len) : NOWHERE; end != NOWHERE && rc == SL_OK;) {
+    for (uint32_t start = 0, end = turn(at, last); end != NOWHERE && rc == SL_OK;) {
         uint32_t next = at[end].from;
         if (at[end].id >= 0) {
             rc = sl_ids_push(ids, at[end].id, err);
@@ -187,6 +206,38 @@ sl_status sl_unigram_encode(const sl_unigram *u, sl_unigram_work *w, const char 
         start = end;
         end = next;
     }
+    return rc;
+}
+
+sl_status sl_unigram_encode(const sl_unigram *u, sl_unigram_work *w, const char *text, size_t len, sl_ids *ids,
+                            sl_err *err)
+{
+    sl_status rc = SL_OK;
+    if (len > INT32_MAX)
+        return sl_fail(err, SL_EINVAL, "%zu bytes of text without a break", len);
+    if (!w->nodes) {
+        w->nodes = sl_mem_alloc(2 * FLUSH_FROM * sizeof(node));
+        if (!w->nodes)
+            return sl_fail(err, SL_ENOMEM, "cutting a text into tokens");
+        w->n_nodes = (size_t)2 * FLUSH_FROM;
+    }
+    window win = { .at = w->nodes, .n = w->n_nodes };
+    win.at[0] = (node){ 0.0, -1, 0 };
+    for (size_t i = 0; i < len && rc == SL_OK; i += sl_utf8_length((unsigned char)text[i])) {
+        /* No token reaches over this place: the best path leads through it. An unknown one may go
+         * on behind it, though. */
+        const node *here = &win.at[i - win.origin];
+        if (i == win.reach && i - win.origin >= FLUSH_FROM && here->id >= 0) {
+            const double sum = here->sum;
+            rc = emit_path(u, win.at, text + win.origin, (uint32_t)(i - win.origin), ids, err);
+            win.origin = i;
+            win.at[0] = (node){ sum, -1, 0 };
+        }
+        if (rc == SL_OK && !forward(u, w, &win, text, len, i))
+            rc = sl_fail(err, SL_ENOMEM, "cutting %zu bytes of text without a break", len);
+    }
+    if (rc == SL_OK && len > win.origin)
+        rc = emit_path(u, win.at, text + win.origin, (uint32_t)(len - win.origin), ids, err);
     return rc;
 }
 

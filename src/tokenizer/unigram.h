@@ -33,8 +33,8 @@ typedef struct sl_unigram_work {
 } sl_unigram_work;
 void sl_unigram_work_fini(sl_unigram_work *w);
 
-/* Append the ids of whole UTF-8. Linear; 16 bytes of memory for each of the text. SL_ENOMEM;
- * SL_EINVAL: 2 GiB or more. */
+/* Append the ids of whole UTF-8. Linear; 16 bytes of memory for each byte between places that the
+ * best path cannot avoid. SL_ENOMEM; SL_EINVAL: 2 GiB or more. */
 sl_status sl_unigram_encode(const sl_unigram *u, sl_unigram_work *w, const char *text, size_t len, sl_ids *ids,
                             sl_err *err);
 /* As sl_bpe_encode_byte. */

@@ -118,7 +118,8 @@ typedef enum sl_decode_kind {
     SL_DECODE_REPLACE,       /* literal `pattern` by `text`, in each token */
     SL_DECODE_BYTE_FALLBACK, /* "<0x41>" to its byte */
     SL_DECODE_FUSE,          /* steps after it see one text, not tokens */
-    SL_DECODE_STRIP,         /* the character `pattern`: up to `start` of them in front, `stop` behind */
+    SL_DECODE_STRIP,         /* the character `pattern`: up to `start` of them in front, `stop` behind; behind FUSE,
+                              * with `strip_first`, one of each token at most, and none behind the unknown one */
     SL_DECODE_METASPACE,     /* `pattern` to a space; in the first token all of them go, if `strip_first` */
 } sl_decode_kind;
 

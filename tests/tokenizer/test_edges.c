@@ -342,6 +342,51 @@ static void answers_behind_a_prompt(void **state)
     sl_tokenizer_destroy(t);
 }
 
+/* sentencepiece 0.2.3: one space of each piece in front goes, of all or of one; an unknown piece's
+ * surface stays as it is. */
+static void spaces_in_front_of_pieces(void **state)
+{
+    (void)state;
+    static const char *const texts[] = { SPACE, SPACE SPACE, SPACE "a", "a" };
+    enum { ONE = 3, TWO, ONE_A, JUST_A };
+    for (unsigned all = 0; all < 2; all++) {
+        small s;
+        begin(&s, SL_MODEL_SCORES, false, texts, SL_COUNT(texts));
+        sl_decode_step *d = sl_vocab_add_decoder(&s.v, SL_DECODE_REPLACE);
+        d->pattern = (sl_bytes){ "<unk>", 5 };
+        d->text = (sl_bytes){ " U ", 3 };
+        d = sl_vocab_add_decoder(&s.v, SL_DECODE_REPLACE);
+        d->pattern = (sl_bytes){ SPACE, 3 };
+        d->text = (sl_bytes){ " ", 1 };
+        sl_vocab_add_decoder(&s.v, SL_DECODE_FUSE);
+        d = sl_vocab_add_decoder(&s.v, SL_DECODE_STRIP);
+        d->pattern = (sl_bytes){ " ", 1 };
+        d->start = all ? SIZE_MAX : 1;
+        d->strip_first = true;
+        sl_tokenizer *t = made(&s);
+        const struct {
+            int32_t ids[3];
+            const char *one, *all;
+        } cases[] = { { { ONE, -1, -1 }, "", "" },
+                      { { ONE, ONE_A, -1 }, " a", "a" },
+                      { { ONE, ONE, ONE_A }, "  a", "a" },
+                      { { TWO, JUST_A, -1 }, " a", " a" },
+                      { { UNK, ONE_A, -1 }, " U  a", " U  a" },
+                      { { BOS, ONE_A, -1 }, "<s> a", "<s> a" },
+                      { { ONE, UNK, -1 }, " U ", " U " } };
+        for (size_t i = 0; i < SL_COUNT(cases); i++) {
+            sl_detok detok;
+            sl_str out = { 0 };
+            sl_detok_init(&detok, t, true);
+            for (size_t k = 0; k < 3; k++)
+                sl_detok_next(&detok, cases[i].ids[k], &out);
+            assert_string_equal(out.len ? out.data : "", all ? cases[i].all : cases[i].one);
+            sl_str_fini(&out);
+        }
+        sl_tokenizer_destroy(t);
+    }
+}
+
 static void decoders_that_need_the_whole_text(void **state)
 {
     (void)state;
@@ -423,6 +468,7 @@ int main(void)
         cmocka_unit_test(ids_that_end_an_answer),
         cmocka_unit_test(ids_without_a_name),
         cmocka_unit_test(answers_behind_a_prompt),
+        cmocka_unit_test(spaces_in_front_of_pieces),
         cmocka_unit_test(decoders_that_need_the_whole_text),
         cmocka_unit_test(broken_tables_are_refused),
         cmocka_unit_test(scores_that_are_no_numbers_are_refused),
