@@ -44,7 +44,8 @@ sl_bytes sl_reply_opening(const char *prompt, size_t len);
 /* The same for ids; where the vocabulary has that token, the prompt must end in it. The text is
  * appended to *out. SL_ENOMEM. */
 sl_status sl_reply_opening_ids(const sl_tokenizer *t, const int32_t *ids, size_t n, sl_str *out, sl_err *err);
-/* Whether a whole reply ends a reasoning that it never began, unquoted: so the prompt began it. */
+/* Whether a whole reply ends a reasoning that it never began, so that the prompt must have begun it:
+ * by a token that is not in quotes, or by letters at the edge of a line. */
 bool sl_reply_closes_only(const sl_tokenizer *t, const int32_t *ids, size_t n);
 
 typedef enum sl_reply_kind {

@@ -62,11 +62,33 @@ static bool is_quoted(const sl_tokenizer *t, const int32_t *ids, size_t n, size_
     return before.len && behind.len && is_quote(before.data[before.len - 1]) && is_quote(behind.data[0]);
 }
 
+/* In letters: on a line's edge, since people also write about the tag. */
+static bool closes_in_letters(const sl_str *text)
+{
+    const char *at = text->data ? strstr(text->data, CLOSE) : NULL;
+    const char *open = at ? strstr(text->data, OPEN) : NULL;
+    if (!at || (open && open < at))
+        return false;
+    return (at > text->data && at[-1] == '\n') || at[CLOSE_LEN] == '\n';
+}
+
+static bool letters_close(const sl_tokenizer *t, const int32_t *ids, size_t n)
+{
+    sl_str text = { 0 };
+    sl_detok d;
+    sl_detok_init(&d, t, true);
+    for (size_t i = 0; i < n; i++)
+        sl_detok_next(&d, ids[i], &text);
+    const bool closes = !text.failed && closes_in_letters(&text);
+    sl_str_fini(&text);
+    return closes;
+}
+
 bool sl_reply_closes_only(const sl_tokenizer *t, const int32_t *ids, size_t n)
 {
     const int32_t open = sl_tags_special(t, OPEN, OPEN_LEN), close = sl_tags_special(t, CLOSE, CLOSE_LEN);
     if (close < 0)
-        return false;
+        return letters_close(t, ids, n);
     for (size_t i = 0; i < n && (open < 0 || ids[i] != open); i++)
         if (ids[i] == close && !is_quoted(t, ids, n, i))
             return true;

@@ -465,6 +465,13 @@ static void test_closes_only(void **state)
     assert_false(closes_only(t, "the `" T "</think>` tag"));
     assert_false(closes_only(t, ""));
     sl_tokenizer_destroy(t);
+    t = replies_tokenizer(NULL, 0, NULL, 0);
+    assert_true(closes_only(t, "hm\n</think>x"));
+    assert_true(closes_only(t, "hm</think>\n\nx"));
+    assert_false(closes_only(t, "<think>hm\n</think>x"));
+    assert_false(closes_only(t, "the </think> tag"));
+    assert_false(closes_only(t, ""));
+    sl_tokenizer_destroy(t);
 }
 
 int main(void)
