@@ -17,7 +17,7 @@
 #define NO_CLASS UINT16_MAX
 /* Steps that pcre2 may take in one search, besides some for each character ahead: patterns of
  * tokenizers take few, one with nested repeats may take 2^n. */
-#define STEPS          100000
+#define STEPS          1000000
 #define STEPS_PER_CHAR 32
 #define STACK_BYTES    ((size_t)64 << 20)    /* of machine code, at most; taken as it is used */
 #define HEAP_KIB       ((uint32_t)256 << 10) /* of the interpreter */

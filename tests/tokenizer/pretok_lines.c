@@ -105,6 +105,8 @@ int main(void)
                 out = error_of(&err);
             }
         }
+        if (!out) /* a text, but its steps were refused */
+            out = json_null();
         json_dumpf(out, stdout, JSON_ENCODE_ANY | JSON_COMPACT);
         putchar('\n');
         json_decref(out);
