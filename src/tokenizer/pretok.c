@@ -366,5 +366,6 @@ sl_status sl_pretok_split(const sl_pretok *p, sl_pretok_work *w, const char *tex
                           bool first, sl_piece_fn *fn, void *arg, sl_err *err)
 {
     const splitting s = { p, w, first, fn, arg, err };
+    sl_regex_work_begin(&w->regex, n_chars);
     return len > 0 ? run_level(&s, 0, (level){ .text = text }, len, n_chars) : SL_OK;
 }

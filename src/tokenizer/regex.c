@@ -15,10 +15,13 @@
 #include "tokenizer/utf8.h"
 
 #define NO_CLASS UINT16_MAX
-/* Steps that pcre2 may take in one search, besides some for each character ahead: patterns of
- * tokenizers take few, one with nested repeats may take 2^n. */
-#define STEPS          1000000
-#define STEPS_PER_CHAR 32
+/* Rounds of loops and the like that pcre2 may take for one text: patterns of tokenizers take few,
+ * one with nested repeats may take 2^n. pcre2 does not say how many it took, so a search begins with
+ * a small limit, and one that reaches it is repeated with a larger. */
+#define STEPS          ((uint64_t)20000000)
+#define STEPS_PER_CHAR 64
+#define STEPS_FIRST    4096
+#define STEPS_GROWTH   8
 #define STACK_BYTES    ((size_t)64 << 20)    /* of machine code, at most; taken as it is used */
 #define HEAP_KIB       ((uint32_t)256 << 10) /* of the interpreter */
 
@@ -145,14 +148,16 @@ static bool block_store(sl_regex *r, size_t number, const uint8_t block[256])
 
 static bool build_class_table(sl_regex *r, const partition *p)
 {
-    size_t at = 0; /* the stretch that c is in */
+    size_t at = 0; /* the stretch that a block begins in */
     for (uint32_t base = 0; base < SL_UNICODE_END; base += 256) {
         uint8_t block[256];
-        for (uint32_t c = base; c < base + 256; c++) {
-            while (at + 1 < p->n && p->begin[at + 1] <= c)
-                at++;
-            block[c - base] = (uint8_t)(c < 0x80 ? c : 0x80u + p->number[at]);
-        }
+        while (at + 1 < p->n && p->begin[at + 1] <= base)
+            at++;
+        memset(block, 0x80 + p->number[at], sizeof block);
+        for (size_t i = at + 1; i < p->n && p->begin[i] < base + 256; i++)
+            memset(block + (p->begin[i] - base), 0x80 + p->number[i], 256 - (p->begin[i] - base));
+        for (uint32_t c = 0; base == 0 && c < 0x80; c++)
+            block[c] = (uint8_t)c;
         if (!block_store(r, base / 256, block))
             return false;
     }
@@ -326,6 +331,24 @@ void sl_regex_classes(const sl_regex *r, const char *text, size_t len, char *out
     }
 }
 
+void sl_regex_work_begin(sl_regex_work *w, size_t n_chars)
+{
+    w->steps = STEPS + STEPS_PER_CHAR * (uint64_t)n_chars;
+}
+
+/* pcre2_match, with what is left of the text's steps. */
+static int match(const pcre2_code *code, sl_regex_work *w, const char *classes, size_t n, size_t from)
+{
+    for (uint64_t limit = STEPS_FIRST;; limit *= STEPS_GROWTH) {
+        limit = SL_MIN(SL_MIN(limit, w->steps), (uint64_t)UINT32_MAX);
+        pcre2_set_match_limit(w->limits, (uint32_t)limit);
+        const int rc = pcre2_match(code, (PCRE2_SPTR)classes, n, from, 0, w->match, w->limits);
+        if (rc != PCRE2_ERROR_MATCHLIMIT || limit == w->steps)
+            return rc;
+        w->steps -= limit;
+    }
+}
+
 sl_status sl_regex_find(const sl_regex *r, size_t number, sl_regex_work *w, const char *classes, size_t n, size_t from,
                         bool *found, size_t *first, size_t *end, sl_err *err)
 {
@@ -335,9 +358,7 @@ sl_status sl_regex_find(const sl_regex *r, size_t number, sl_regex_work *w, cons
         if (rc != SL_OK)
             return rc;
     }
-    const uint64_t steps = STEPS + (uint64_t)STEPS_PER_CHAR * (n - from);
-    pcre2_set_match_limit(w->limits, (uint32_t)SL_MIN(steps, (uint64_t)UINT32_MAX));
-    const int rc = pcre2_match(r->code[number], (PCRE2_SPTR)classes, n, from, 0, w->match, w->limits);
+    const int rc = match(r->code[number], w, classes, n, from);
     *found = rc > 0;
     if (rc > 0) {
         const PCRE2_SIZE *span = pcre2_get_ovector_pointer(w->match);
@@ -362,6 +383,7 @@ sl_status sl_regex_scan_begin(sl_regex_scan *s, const sl_regex *r, size_t number
     const size_t whole = sl_utf8_valid(text, len, &n_chars);
     assert(whole == len);
     (void)whole;
+    sl_regex_work_begin(w, n_chars);
     *s = (sl_regex_scan){ .regex = r,
                           .work = w,
                           .number = number,

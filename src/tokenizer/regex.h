@@ -17,6 +17,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include "base/status.h"
 #include "tokenizer/vocab.h"
 
@@ -40,6 +41,7 @@ typedef struct sl_regex_work {
     void *general, *match, *limits, *stack; /* pcre2's objects */
     char *classes;                          /* class bytes of the text at hand, for sl_regex_scan_begin */
     size_t classes_bytes;
+    uint64_t steps; /* that are left for this text */
 } sl_regex_work;
 void sl_regex_work_fini(sl_regex_work *w);
 
@@ -68,6 +70,9 @@ sl_status sl_regex_scan_next(sl_regex_scan *s, bool *found, size_t *first, size_
 
 /* --- class bytes, for who cuts the same text many times ------------------------------------ */
 
+/* Before the searches in one text (in all its pieces): they may take a number of steps together
+ * that grows with n_chars, so that a hostile pattern ends in an error and not never. */
+void sl_regex_work_begin(sl_regex_work *w, size_t n_chars);
 /* The class bytes of n_chars characters of whole UTF-8, one each. Of ASCII alone the text itself
  * is its class bytes. */
 void sl_regex_classes(const sl_regex *r, const char *text, size_t len, char *out);

@@ -281,7 +281,7 @@ static bool read_item(sl_regex_reader *r, bool first, sl_charset *out)
         const bool last = sl_regex_is(r, 0, ']') || (sl_regex_is(r, 0, '&') && sl_regex_is(r, 1, '&'));
         if (low == '-' && !last && (!first || sl_regex_is(r, 0, '-')))
             return sl_regex_refuse(r, SL_EUNSUPPORTED, at, "- in the middle of a class, without a backslash");
-        if (r->rust && (low == '-' || low == '~') && sl_regex_is(r, 0, low))
+        if (r->rust && low == '~' && sl_regex_is(r, 0, '~'))
             return sl_regex_refuse(r, SL_EUNSUPPORTED, at, "a difference of classes");
     }
     high = low;

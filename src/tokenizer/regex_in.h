@@ -90,8 +90,7 @@ static inline bool sl_regex_is(const sl_regex_reader *r, size_t ahead, uint32_t 
     return r->at + ahead < r->n && r->c[r->at + ahead] == c;
 }
 
-/* What stands behind a backslash, r->at being behind it. A set is settled and folded as
- * `options` say if it stands alone. */
+/* What stands behind a backslash, r->at being behind it. A set is settled. */
 typedef enum sl_regex_escape { SL_RE_ESC_ERROR, SL_RE_ESC_CHAR, SL_RE_ESC_SET, SL_RE_ESC_NONE } sl_regex_escape;
 /* `inside` a class. NONE: not one for a character or a set; nothing was consumed. */
 sl_regex_escape sl_regex_read_escape(sl_regex_reader *r, bool inside, uint32_t *c, sl_charset *set);

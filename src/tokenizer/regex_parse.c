@@ -396,6 +396,19 @@ static bool can_repeat(const sl_regex_node *node)
     return node->kind <= SL_RE_ATOMIC;
 }
 
+static bool may_be_empty(const sl_regex_node *node)
+{
+    if (node->kind == SL_RE_SET)
+        return false;
+    if (node->kind == SL_RE_REPEAT)
+        return node->min == 0 || may_be_empty(node->child);
+    const bool any = node->kind == SL_RE_ALTERNATIVE;
+    for (const sl_regex_node *c = node->child; c && node->kind <= SL_RE_ATOMIC; c = c->next)
+        if (may_be_empty(c) == any)
+            return any;
+    return !any;
+}
+
 /* What stands behind `node`. */
 static sl_regex_node *read_repeats(sl_regex_reader *r, sl_regex_node *node)
 {
@@ -406,6 +419,9 @@ static sl_regex_node *read_repeats(sl_regex_reader *r, sl_regex_node *node)
             return r->status == SL_OK ? node : NULL;
         if (!can_repeat(node) || n == 3)
             return refuse(r, SL_EUNSUPPORTED, at, "a repeat of this");
+        /* Oniguruma leaves the loop at the first empty round, pcre2 goes on counting. */
+        if (!r->rust && (q.min > 1 || (q.max > 1 && q.max != SL_RE_NO_END)) && may_be_empty(node))
+            return refuse(r, SL_EUNSUPPORTED, at, "a counted repeat of what may be empty");
         sl_regex_greed greed = SL_RE_GREEDY;
         bool twice = false; /* Oniguruma: {n}? is (?:{n})? and {n,m}+ is (?:{n,m})+ */
         if (sl_regex_is(r, 0, '?')) {
@@ -497,7 +513,7 @@ static sl_regex_node *read_part(sl_regex_reader *r, sl_regex_options *options, b
             sl_charset_fini(&set);
             return NULL;
         case SL_RE_ESC_SET:
-            if (options->fold)
+            if (options->fold && r->rust) /* Oniguruma: in a class only */
                 sl_unicode_fold(&set);
             return set_node(r, &set);
         case SL_RE_ESC_NONE:
