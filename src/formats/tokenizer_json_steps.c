@@ -6,23 +6,6 @@
 #include <string.h>
 #include "base/num.h"
 
-/* What that library calls punctuation: ASCII's, and categories P* of Unicode 8, from the table of a crate that
- * has not followed since. The look-ahead takes out what was assigned or moved later. */
-#define NO_PUNCTUATION_THEN                                                                                            \
-    "\\x{61d}\\x{9fd}\\x{a76}\\x{c77}\\x{c84}\\x{1b4e}-\\x{1b4f}\\x{1b7d}-\\x{1b7f}\\x{2e43}-\\x{2e4f}\\x{2e52}-"      \
-    "\\x{2e5d}\\x{10d6e}\\x{10ead}\\x{10ed0}\\x{10f55}-\\x{10f59}\\x{10f86}-\\x{10f89}\\x{113d4}-\\x{113d5}\\x{113d7}" \
-    "-\\x{113d8}\\x{1144b}-\\x{1144f}\\x{1145a}-\\x{1145b}\\x{1145d}\\x{11660}-\\x{1166c}\\x{116b9}\\x{1183b}"         \
-    "\\x{11944}-\\x{11946}\\x{119e2}\\x{11a3f}-\\x{11a46}\\x{11a9a}-\\x{11a9c}\\x{11a9e}-\\x{11aa2}\\x{11b00}-"        \
-    "\\x{11b09}\\x{11be1}\\x{11c41}-\\x{11c45}\\x{11c70}-\\x{11c71}\\x{11ef7}-\\x{11ef8}\\x{11f43}-\\x{11f4f}"         \
-    "\\x{11fff}\\x{12ff1}-\\x{12ff2}\\x{16d6d}-\\x{16d6f}\\x{16e97}-\\x{16e9a}\\x{16fe2}\\x{1e5ff}\\x{1e95e}-"         \
-    "\\x{1e95f}"
-#define PUNCTUATION "(?![" NO_PUNCTUATION_THEN "])[\\p{P}\\x{166d}\\x{111c9}!-/:-@\\[-`{-~]"
-
-/* \w of Rust's regex, by UTS 18: alphabetic characters, marks, digits, connectors, joiners. */
-#define WORD                                                                                                           \
-    "\\p{L}\\p{M}\\p{Nl}\\p{Nd}\\p{Pc}\\x{24b6}-\\x{24e9}\\x{1f130}-\\x{1f149}\\x{1f150}-\\x{1f169}\\x{1f170}-"        \
-    "\\x{1f189}\\x{200c}\\x{200d}"
-
 #define STEPS_MAX 256 /* in all, of a kind; also pieces of a template */
 
 typedef sl_status step_fn(sl_fill *f, const sl_json *step);
@@ -310,24 +293,25 @@ static sl_status pretok_split(sl_fill *f, const sl_json *s)
     return rc ? rc : sl_json_get_bool(s, "invert", true, &step->invert, f->err);
 }
 
+/* These and the next go by what Rust and its crates take for numeric and so on: the rust_ properties. */
 static sl_status pretok_digits(sl_fill *f, const sl_json *s)
 {
     bool each_alone = false;
     const sl_status rc = sl_json_get_bool(s, "individual_digits", true, &each_alone, f->err);
-    return rc ? rc : add_split(f, "\\p{N}", each_alone ? SL_SPLIT_ISOLATED : SL_SPLIT_CONTIGUOUS);
+    return rc ? rc : add_split(f, "\\p{rust_numeric}", each_alone ? SL_SPLIT_ISOLATED : SL_SPLIT_CONTIGUOUS);
 }
 
 static sl_status pretok_punctuation(sl_fill *f, const sl_json *s)
 {
     sl_split_behavior behavior = SL_SPLIT_ISOLATED;
     const sl_status rc = read_behavior(f, s, false, &behavior);
-    return rc ? rc : add_split(f, PUNCTUATION, behavior);
+    return rc ? rc : add_split(f, "\\p{rust_punctuation}", behavior);
 }
 
 static sl_status pretok_whitespace(sl_fill *f, const sl_json *s)
 {
     (void)s;
-    const sl_status rc = add_split(f, "[" WORD "]+|[^" WORD "\\s]+", SL_SPLIT_REMOVED);
+    const sl_status rc = add_split(f, "\\p{rust_word}+|[^\\p{rust_word}\\s]+", SL_SPLIT_REMOVED);
     if (!rc)
         f->v->pretoks[f->v->n_pretoks - 1].invert = true;
     return rc;
@@ -342,7 +326,7 @@ static sl_status pretok_whitespace_split(sl_fill *f, const sl_json *s)
 static sl_status pretok_bert(sl_fill *f, const sl_json *s)
 {
     const sl_status rc = pretok_whitespace_split(f, s);
-    return rc ? rc : add_split(f, PUNCTUATION, SL_SPLIT_ISOLATED);
+    return rc ? rc : add_split(f, "\\p{rust_punctuation}", SL_SPLIT_ISOLATED);
 }
 
 static sl_status pretok_char(sl_fill *f, const sl_json *s)

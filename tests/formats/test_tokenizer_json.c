@@ -184,8 +184,8 @@ static void pre_tokenizer_steps(void **state)
         const char *pattern;
     } want[] = { { SL_PRETOK_SPLIT, SL_SPLIT_REMOVED, "\\d" },
                  { SL_PRETOK_SPLIT, SL_SPLIT_MERGED_WITH_PREVIOUS, "." },
-                 { SL_PRETOK_SPLIT, SL_SPLIT_CONTIGUOUS, "\\p{N}" },
-                 { SL_PRETOK_SPLIT, SL_SPLIT_ISOLATED, "\\p{N}" },
+                 { SL_PRETOK_SPLIT, SL_SPLIT_CONTIGUOUS, "\\p{rust_numeric}" },
+                 { SL_PRETOK_SPLIT, SL_SPLIT_ISOLATED, "\\p{rust_numeric}" },
                  { SL_PRETOK_SPLIT, SL_SPLIT_ISOLATED, NULL },
                  { SL_PRETOK_SPLIT, SL_SPLIT_CONTIGUOUS, NULL },
                  { SL_PRETOK_SPLIT, SL_SPLIT_REMOVED, NULL },
