@@ -18,12 +18,18 @@ TYPES = {
     "F16": (1, 1, 2),
     "Q4_0": (2, 32, 18),
     "Q4_1": (3, 32, 20),
+    "Q5_0": (6, 32, 22),
     "Q8_0": (8, 32, 34),
+    "Q4_K": (12, 256, 144),
+    "Q5_K": (13, 256, 176),
+    "Q6_K": (14, 256, 210),
+    "IQ4_NL": (20, 32, 18),
     "BF16": (30, 1, 2),
 }
 TYPE_NAMES = {number: name for name, (number, _, _) in TYPES.items()}
 # general.file_type, by the type of most tensors
-FILE_TYPES = {"F32": 0, "F16": 1, "Q4_0": 2, "Q4_1": 3, "Q8_0": 7, "BF16": 32}
+FILE_TYPES = {"F32": 0, "F16": 1, "Q4_0": 2, "Q4_1": 3, "Q8_0": 7, "Q5_0": 8, "Q4_K": 14, "Q5_K": 16, "Q6_K": 18, "IQ4_NL": 25,
+              "BF16": 32}
 
 # kinds of metadata values
 U8, I8, U16, I16, U32, I32, F32, BOOL, STRING, ARRAY, U64, I64, F64 = range(13)

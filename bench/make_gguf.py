@@ -42,8 +42,12 @@ SHAPES = {
     # tile's: 33 and 89 blocks of 32, 11 query heads on one KV head, 1,003 words.
     "odd": dict(arch="llama", hidden=1056, layers=3, heads=11, kv_heads=1, head_dim=96,
                 ffn=2848, vocab=1003, tied=False),
+    # The same for types of super-blocks: rows of 5, 3 and 11 of them, 12 query heads on one KV head.
+    "odd-k": dict(arch="llama", hidden=1280, layers=2, heads=12, kv_heads=1, head_dim=64,
+                  ffn=2816, vocab=1003, tied=False),
 }
 LOGIT_STD = 2.5
+IQ4_VALUES = (-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113)
 CHUNK = 1 << 22  # values made at a time
 
 
@@ -72,6 +76,11 @@ class Tables:
         nibble = np.clip(np.rint(self.gauss[128::256] * (8 / 2.1)), -8, 7).astype(np.int8) + 8
         byte = np.arange(65536)
         self.q4 = (nibble[byte & 255] | nibble[byte >> 8] << 4).astype(np.uint8)
+        # Whole numbers of 5 and 6 bits, and the codes of IQ4_NL, one for each random number
+        self.q5 = (np.clip(np.rint(self.gauss * (16 / 2.1)), -16, 15) + 16).astype(np.uint8)
+        self.q6 = (np.clip(np.rint(self.gauss * (32 / 2.1)), -32, 31) + 32).astype(np.uint8)
+        self.iq4 = np.abs(self.gauss[:, None] * (127 / 2.1) - np.array(IQ4_VALUES, np.float32)).argmin(axis=1).astype(np.uint8)
+        self.small = (38 + (np.arange(65536) % 26)).astype(np.uint8)  # a scale of 6 bits, from 38 to 63
         q = np.concatenate([(self.q4 & 15), (self.q4 >> 4)]).astype(np.float64)
         # What remains of mean and deviation after clipping and rounding
         self.q4_mean, self.q4_std = q.mean(), q.std()
@@ -84,6 +93,58 @@ class Tables:
         return (self.scale[bits] * np.float32(std)).astype(np.float16)
 
 
+def bytes_of(numbers):
+    """Of one number per row."""
+    return numbers.reshape(-1, 1).view(np.uint8)
+
+
+def nibbles(q, half):
+    """Runs of 2 * half numbers: the first half in low nibbles, the second in high ones."""
+    q = q.reshape(-1, 2, half) & 15
+    return q[:, 0] | q[:, 1] << 4
+
+
+def encode_k(tables, draw, blocks, std, five):
+    """Q4_K and Q5_K: w = d * scale * q - dmin * minimum; the minimum is the scale's equal and dmin takes the mean out."""
+    q = tables.q5[draw(blocks * 256)] if five else tables.q4[draw(blocks * 128)]
+    mean, dev = (tables.q5.mean(), tables.q5.std()) if five else (tables.q4_mean, tables.q4_std)
+    small = tables.small[draw(blocks * 8)].reshape(-1, 8)
+    rms = np.sqrt((tables.small.astype(np.float64) ** 2).mean())
+    d = tables.block_scale(draw(blocks), std / (dev * rms))
+    packed = np.empty((blocks, 12), np.uint8)
+    packed[:, :4] = packed[:, 4:8] = small[:, :4] | (small[:, 4:] >> 4) << 6
+    packed[:, 8:] = (small[:, 4:] & 15) * 17
+    parts = [bytes_of(d), bytes_of((d.astype(np.float32) * np.float32(mean)).astype(np.float16)), packed]
+    if five:
+        q = q.reshape(blocks, 8, 32)
+        parts.append((((q >> 4) & 1) << np.arange(8, dtype=np.uint8)[None, :, None]).sum(axis=1, dtype=np.uint8))
+        q = nibbles(q, 32)
+    return np.concatenate([*parts, q.reshape(blocks, 128)], axis=1)
+
+
+def encode_q6_k(tables, draw, blocks, std):
+    q = tables.q6[draw(blocks * 256)].reshape(blocks, 2, 4, 32)  # halves of four groups
+    sign = draw(blocks * 16)
+    scale = (2 * tables.small[sign].astype(np.int8) * np.where(sign & 256, 1, -1).astype(np.int8)).reshape(blocks, 16)
+    rms = np.sqrt((4 * tables.small.astype(np.float64) ** 2).mean())
+    d = tables.block_scale(draw(blocks), std / (rms * tables.q6.astype(np.float64).std()))
+    low = (q[:, :, :2] & 15) | (q[:, :, 2:] & 15) << 4
+    high = ((q >> 4) << np.array([0, 2, 4, 6], np.uint8)[None, None, :, None]).sum(axis=2, dtype=np.uint8)
+    return np.concatenate([low.reshape(blocks, 128), high.reshape(blocks, 64), scale.view(np.uint8), bytes_of(d)], axis=1)
+
+
+def encode_q5_0(tables, draw, blocks, std):
+    q = tables.q5[draw(blocks * 32)].reshape(blocks, 32)
+    d = tables.block_scale(draw(blocks), std / tables.q5.astype(np.float64).std())
+    return np.concatenate([bytes_of(d), np.packbits(q >> 4, axis=1, bitorder="little"), nibbles(q, 16)], axis=1)
+
+
+def encode_iq4_nl(tables, draw, blocks, std):
+    q = tables.iq4[draw(blocks * 32)]
+    d = tables.block_scale(draw(blocks), std / np.array(IQ4_VALUES, np.float64)[tables.iq4].std())
+    return np.concatenate([bytes_of(d), nibbles(q, 16)], axis=1)
+
+
 def encode(tables, kind, draw, n, std):
     """n random values as stored bytes."""
     if kind == "F32":
@@ -92,7 +153,15 @@ def encode(tables, kind, draw, n, std):
         return (tables.gauss * np.float32(std)).astype(np.float16)[draw(n)]
     if kind == "BF16":
         return to_bf16(tables.gauss * np.float32(std))[draw(n)]
+    if kind in ("Q4_K", "Q5_K"):
+        return encode_k(tables, draw, n // 256, std, kind == "Q5_K")
+    if kind == "Q6_K":
+        return encode_q6_k(tables, draw, n // 256, std)
     blocks = n // 32
+    if kind == "Q5_0":
+        return encode_q5_0(tables, draw, blocks, std)
+    if kind == "IQ4_NL":
+        return encode_iq4_nl(tables, draw, blocks, std)
     if kind == "Q8_0":
         out = np.empty((blocks, 34), np.uint8)
         out[:, :2] = tables.block_scale(draw(blocks), std / tables.q8_std).view(np.uint8).reshape(-1, 2)
@@ -182,7 +251,7 @@ def header(s, name, kind, tensors):
     h.add("general.name", gguf.STRING, name)
     h.add("general.description", gguf.STRING, "random weights")
     h.add("general.file_type", gguf.U32, gguf.FILE_TYPES[kind])
-    if kind.startswith("Q"):
+    if kind.startswith(("Q", "IQ")):
         h.add("general.quantization_version", gguf.U32, 2)
     for key, value in (("block_count", s["layers"]), ("context_length", s["ctx"]),
                        ("embedding_length", s["hidden"]), ("feed_forward_length", s["ffn"]),

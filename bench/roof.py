@@ -19,8 +19,8 @@ KV_BYTES = {"f32": 4, "f16": 2, "bf16": 2}
 # The instruction sequence that bounds a product of these weights with what the engine
 # multiplies them by. `f32`: whatever --act f32 or float weights use, and attention.
 YARDSTICKS = {
-    "avx2": {"f32": "fma_avx2_f32", "Q4_0": "int8_avx2_maddubs_paired", "Q4_1": "int8_avx2_maddubs_paired",
-             "Q8_0": "int8_avx2_madd16"},
+    "avx2": {"f32": "fma_avx2_f32", "Q8_0": "int8_avx2_madd16", "IQ4_NL": "int8_avx2_madd16",
+             **dict.fromkeys(("Q4_0", "Q4_1", "Q5_0", "Q4_K", "Q5_K", "Q6_K"), "int8_avx2_maddubs_paired")},
 }
 
 

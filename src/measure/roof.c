@@ -6,12 +6,15 @@
 /* What bounds a product of weights of this format with the activations they are multiplied by. */
 static sl_peak yardstick(const sl_engine_info *e, const char *format)
 {
-    if (strcmp(e->act, "int8") == 0) {
-        if (strcmp(format, "Q4_0") == 0 || strcmp(format, "Q4_1") == 0)
+    static const char *const bytes[] = { "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q4_K", "Q5_K", "Q6_K" };
+    static const char *const words[] = { "Q8_0", "Q3_K", "IQ4_NL", "IQ4_XS", "TQ1_0", "TQ2_0", "MXFP4" };
+    const bool int8 = strcmp(e->act, "int8") == 0;
+    for (size_t i = 0; int8 && i < SL_COUNT(bytes); i++)
+        if (strcmp(format, bytes[i]) == 0)
             return SL_PEAK_INT8_AVX2_MADDUBS_PAIRED;
-        if (strcmp(format, "Q8_0") == 0)
+    for (size_t i = 0; int8 && i < SL_COUNT(words); i++)
+        if (strcmp(format, words[i]) == 0)
             return SL_PEAK_INT8_AVX2_MADD16;
-    }
     return SL_PEAK_FMA_AVX2_F32;
 }
 

@@ -27,6 +27,8 @@ def decode(raw, kind):
     if kind == "BF16":
         return (raw.view("<u2").astype(np.uint32) << 16).view(np.float32).astype(np.float64)
     b = raw.reshape(-1, gguf.TYPES[kind][2])
+    if kind in ("Q4_K", "Q5_K", "Q6_K", "Q5_0", "IQ4_NL"):
+        return {"Q6_K": decode_q6_k, "Q5_0": decode_q5_0, "IQ4_NL": decode_iq4_nl}.get(kind, decode_k)(b)
     d = np.ascontiguousarray(b[:, :2]).view("<f2").astype(np.float64)
     if kind == "Q8_0":
         return (d * b[:, 2:].view(np.int8)).ravel()
@@ -35,6 +37,38 @@ def decode(raw, kind):
     if kind == "Q4_0":
         return (d * (q - 8)).ravel()
     return (d * q + np.ascontiguousarray(b[:, 2:4]).view("<f2").astype(np.float64)).ravel()
+
+
+def halves(b, at):
+    return np.ascontiguousarray(b[:, at:at + 2]).view("<f2").astype(np.float64)
+
+
+def decode_k(b):
+    """Q4_K, or Q5_K: the same with 32 bytes of fifth bits."""
+    five, s, q = b.shape[1] == 176, b[:, 4:16], b[:, -128:].reshape(-1, 4, 32)
+    scale = np.concatenate([s[:, :4] & 63, (s[:, 8:] & 15) | (s[:, :4] >> 6) << 4], axis=1).astype(np.float64)
+    minimum = np.concatenate([s[:, 4:8] & 63, (s[:, 8:] >> 4) | (s[:, 4:8] >> 6) << 4], axis=1).astype(np.float64)
+    q = np.stack([q & 15, q >> 4], axis=2).reshape(-1, 8, 32).astype(np.float64)
+    if five:
+        q += 16 * (b[:, None, 16:48] >> np.arange(8)[None, :, None] & 1)
+    return ((halves(b, 0) * scale)[:, :, None] * q - (halves(b, 2) * minimum)[:, :, None]).ravel()
+
+
+def decode_q6_k(b):
+    low, high = b[:, :128].reshape(-1, 2, 2, 32), b[:, 128:192].reshape(-1, 2, 1, 32)
+    q = np.concatenate([low & 15, low >> 4], axis=2) | (high >> np.array([0, 2, 4, 6])[None, None, :, None] & 3) << 4
+    scale = b[:, 192:208].view(np.int8).astype(np.float64)
+    return (halves(b, 208)[:, :, None] * scale[:, :, None] * (q.reshape(-1, 16, 16).astype(np.float64) - 32)).ravel()
+
+
+def decode_q5_0(b):
+    q = np.concatenate([b[:, 6:] & 15, b[:, 6:] >> 4], axis=1) | np.unpackbits(b[:, 2:6], axis=1, bitorder="little") << 4
+    return (halves(b, 0) * (q.astype(np.float64) - 16)).ravel()
+
+
+def decode_iq4_nl(b):
+    values = np.array([-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113], np.float64)
+    return (halves(b, 0) * values[np.concatenate([b[:, 2:] & 15, b[:, 2:] >> 4], axis=1)]).ravel()
 
 
 class MakeGguf(unittest.TestCase):
@@ -62,7 +96,7 @@ class MakeGguf(unittest.TestCase):
 
     def test_scales_of_every_type(self):
         for kind in gguf.TYPES:
-            path, said = self.make("--type", kind, "--layers", "2", "--hidden", "256", "--ffn", "672")
+            path, said = self.make("--type", kind, "--layers", "2", "--hidden", "256", "--ffn", "768")
             _, found = self.values(path)
             self.assertEqual(said["weight_bytes"], sum(t.bytes for t, _ in found.values()))
             for name, (t, v) in found.items():

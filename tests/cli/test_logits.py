@@ -8,7 +8,7 @@ import unittest
 import cli
 from cli import DATA, EXACT, good, ids_text, load_json, read_npy, sluice
 
-TYPES = ["F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_1"]
+TYPES = ["F32", "F16", "BF16", "Q8_0", "Q4_0", "Q4_1", "Q5_0"]
 
 
 class Logits(unittest.TestCase):

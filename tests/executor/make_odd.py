@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""make_odd.py TYPE OUT BENCH_DIR - the random model of odd sizes that the bitwise test runs on.
+"""make_odd.py TYPE[+TYPE] OUT BENCH_DIR - the random model of odd sizes that the bitwise test runs on. The second type is
+that of the embedding and the head.
 
 Without numpy OUT is an empty file, which the test takes as a reason to skip."""
 import subprocess
@@ -11,5 +12,6 @@ try:
 except ImportError:
     open(out, "w").close()
     sys.exit(0)
-subprocess.run([sys.executable, bench + "/make_gguf.py", "--shape", "odd", "--type", kind, "-o", out], check=True,
-               stdout=subprocess.DEVNULL)
+matrices, _, ends = kind.partition("+")
+subprocess.run([sys.executable, bench + "/make_gguf.py", "--shape", "odd-k" if "_K" in kind else "odd", "--type", matrices,
+                "--embd-type", ends or matrices, "-o", out], check=True, stdout=subprocess.DEVNULL)
