@@ -32,6 +32,10 @@ typedef struct sl_text_options {
     /* Cut texts as this known pre-tokenizer does ("qwen2"), whatever the file says; NULL: as the file says. For files
      * whose own name for it is not known. */
     const char *pretokenizer;
+    /* Settings in place of those in a .gguf file, "KEY=TYPE:VALUE" with TYPE int, float, bool or str. Of another type
+     * than in the file, or neither in the file nor read by anything: SL_EINVAL. */
+    const char *const *overrides;
+    size_t n_overrides;
 } sl_text_options;
 
 /* `path` is a .gguf file, a Hugging Face folder (tokenizer.json or another vocabulary, tokenizer_config.json and what
@@ -53,12 +57,23 @@ SL_API const char *sl_text_chat_template_name(const sl_text *t, size_t i); /* i 
 
 typedef struct sl_model sl_model;
 
-/* Map a .gguf file, check it, read its vocabulary if it has one. SL_ENOTFOUND, SL_EIO, SL_EFORMAT,
- * SL_EUNSUPPORTED, SL_ENOMEM; the text names file and tensor or key. */
+/* Map a .gguf file (or any part of a split model), check it, read its vocabulary if it has one. SL_ENOTFOUND, SL_EIO,
+ * SL_EFORMAT, SL_EUNSUPPORTED, SL_ENOMEM; the text names file and tensor or key. */
 SL_API sl_status sl_model_open(sl_model **out, const char *path, sl_err *err);
-/* The same with choices for its texts. */
-SL_API sl_status sl_model_open_with(sl_model **out, const char *path, const sl_text_options *o, sl_err *err);
+/* Hears of each tensor before it is checked, with the bytes done so far and in all. */
+typedef void sl_on_check(void *user, const char *tensor, uint64_t done, uint64_t total);
+
+typedef struct sl_model_options {
+    sl_text_options text;  /* its overrides hold for all settings of the file */
+    bool check_tensors;    /* read every weight; one that is no finite number: SL_EFORMAT */
+    sl_on_check *on_check; /* or NULL */
+    void *user;
+} sl_model_options;
+/* The same with choices; `o` may be NULL. */
+SL_API sl_status sl_model_open_with(sl_model **out, const char *path, const sl_model_options *o, sl_err *err);
 SL_API void sl_model_close(sl_model *m); /* accepts NULL; after every engine of it */
+/* Whether path names a file that the model is read from, which must not be written to. */
+SL_API bool sl_model_has_file(const sl_model *m, const char *path);
 
 typedef struct sl_model_info {
     const char *path, *arch, *name; /* name: general.name, or the file's */

@@ -42,6 +42,8 @@ const sl_opt sl_opts_engine[] = {
       0, "flash|plain" },
     { "attn-window", NULL, "N", "let each position see only the last N (default 0: all)", SL_OPT_INT,
       SL_ARG(attn_window), 0, SL_OPT_NO_MAX, NULL },
+    { "check-tensors", NULL, NULL, "read all weights first and refuse values that are no finite numbers", SL_OPT_FLAG,
+      SL_ARG(check_tensors), 0, 0, NULL },
     { "trace", NULL, "FILE", "write a trace for chrome://tracing or ui.perfetto.dev, and a table of where time went",
       SL_OPT_TEXT, SL_ARG(trace), 0, 0, NULL },
     { 0 },
@@ -73,6 +75,9 @@ const sl_opt sl_opts_text[] = {
 
 const sl_opt sl_opts_common[] = {
     { "model", "m", "FILE", "another way to give MODEL", SL_OPT_TEXT, SL_ARG(model_option), 0, 0, NULL },
+    { "override-kv", NULL, "KEY=TYPE:V",
+      "take V for a setting of the .gguf file; TYPE is int, float, bool or str; may be repeated", SL_OPT_LIST,
+      SL_ARG(override_kv), 0, 0, NULL },
     { "help", "h", NULL, "this text", SL_OPT_FLAG, SL_ARG(help), 0, 0, NULL },
     { 0 },
 };

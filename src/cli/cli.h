@@ -23,6 +23,8 @@ typedef struct sl_args {
     const char *text;                 /* the argument after it */
     bool help, quiet, json;
     const char *override_pretokenizer;
+    sl_words override_kv;
+    bool check_tensors;
     /* engine */
     int64_t threads, ctx_size, ubatch_size, kv_page, attn_window;
     const char *act, *kv_type, *mode, *fusion, *attn, *trace;

@@ -119,6 +119,7 @@ static sl_exit run_command(const sl_command *c, int argc, char **argv)
     sl_words_fini(&args.bias);
     sl_words_fini(&args.stop);
     sl_words_fini(&args.tokens);
+    sl_words_fini(&args.override_kv);
     return code;
 }
 

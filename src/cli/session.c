@@ -56,17 +56,29 @@ static sl_exit find_model(const char *model, sl_str *path)
                          (int)folder, path->data);
 }
 
+static void tell_check(void *user, const char *tensor, uint64_t done, uint64_t total)
+{
+    (void)user;
+    sl_cli_progress("checking %s, %.0f %%", tensor, 100.0 * (double)done / (double)total);
+}
+
 static sl_exit open_found(sl_session *s, const sl_args *args, bool text_only)
 {
     sl_err err = { 0 };
     sl_str path = { 0 };
     const double begin = sl_cli_now();
-    const sl_text_options o = { .pretokenizer = args->override_pretokenizer };
+    const sl_model_options o = { .text = { .pretokenizer = args->override_pretokenizer,
+                                           .overrides = args->override_kv.data,
+                                           .n_overrides = args->override_kv.n },
+                                 .check_tensors = args->check_tensors,
+                                 .on_check = sl_cli_progress_wanted(args->quiet) ? tell_check : NULL };
     struct stat sb;
     sl_exit code = find_model(args->model, &path);
-    if (!code &&
-        (text_only ? sl_text_open(&s->text, path.data, &o, &err) : sl_model_open_with(&s->model, path.data, &o, &err)))
-        code = sl_cli_failed("%s", err.msg);
+    if (!code && (text_only ? sl_text_open(&s->text, path.data, &o.text, &err)
+                            : sl_model_open_with(&s->model, path.data, &o, &err)))
+        code = err.code == SL_EINVAL ? sl_cli_usage("%s", err.msg) : sl_cli_failed("%s", err.msg);
+    if (o.check_tensors)
+        sl_cli_progress_end();
     if (!code && stat(path.data, &sb))
         code = sl_cli_failed("%s: %s", path.data, strerror(errno));
     if (!code) {
@@ -167,7 +179,7 @@ sl_exit sl_session_check_output(const sl_session *s, const sl_args *args, const 
     struct stat sb;
     if (stat(path, &sb))
         return SL_EXIT_OK; /* a new file; or opening it says what is wrong */
-    if (sb.st_dev == s->model_dev && sb.st_ino == s->model_ino)
+    if ((sb.st_dev == s->model_dev && sb.st_ino == s->model_ino) || (s->model && sl_model_has_file(s->model, path)))
         return sl_cli_failed("%s %s is the model's own file: not overwritten", option, path);
     bool is_input = args->file && names_file(args->file, &sb);
     for (size_t i = 0; i < args->tokens.n && !is_input; i++)

@@ -8,19 +8,26 @@ sl_status sl_model_open(sl_model **out, const char *path, sl_err *err)
 }
 
 /* A model without a usable vocabulary still runs on token ids. */
-sl_status sl_model_open_with(sl_model **out, const char *path, const sl_text_options *o, sl_err *err)
+sl_status sl_model_open_with(sl_model **out, const char *path, const sl_model_options *given, sl_err *err)
 {
+    static const sl_model_options none = { 0 };
+    const sl_model_options *o = given ? given : &none;
+    const sl_overrides overrides = { o->text.overrides, o->text.n_overrides };
     *out = NULL;
     sl_model *m = sl_mem_zalloc(1, sizeof *m);
     if (!m)
         return sl_fail(err, SL_ENOMEM, "%s: no memory for the model", path);
-    sl_status rc = sl_net_load(&m->net, path, err);
+    sl_status rc = sl_net_load(&m->net, path, &overrides, err);
     if (!rc) {
         m->name = path;
         rc = sl_weights_get_str(m->net->weights, "general.name", false, &m->name, err);
     }
     if (!rc)
-        rc = sl_text_of_weights(&m->text, m->net->weights, o, err);
+        rc = sl_text_of_weights(&m->text, m->net->weights, &o->text, err);
+    if (!rc)
+        rc = sl_weights_overrides_used(m->net->weights, err);
+    if (!rc && o->check_tensors)
+        rc = sl_weights_check(m->net->weights, o->on_check, o->user, err);
     if (rc) {
         sl_model_close(m);
         return rc;
@@ -36,6 +43,11 @@ void sl_model_close(sl_model *m)
     sl_text_close(m->text);
     sl_net_free(m->net);
     sl_mem_free(m);
+}
+
+bool sl_model_has_file(const sl_model *m, const char *path)
+{
+    return sl_weights_has_file(m->net->weights, path);
 }
 
 void sl_model_describe(const sl_model *m, sl_model_info *out)

@@ -48,8 +48,9 @@ static sl_text *begin(const char *path, sl_err *err)
 sl_status sl_text_open(sl_text **out, const char *path, const sl_text_options *o, sl_err *err)
 {
     *out = NULL;
+    const sl_overrides overrides = { o ? o->overrides : NULL, o ? o->n_overrides : 0 };
     sl_text *t = begin(path, err);
-    return t ? finish(out, t, path, sl_text_files_open(&t->files, path, err), o, err) : SL_ENOMEM;
+    return t ? finish(out, t, path, sl_text_files_open(&t->files, path, &overrides, err), o, err) : SL_ENOMEM;
 }
 
 sl_status sl_text_of_weights(sl_text **out, const sl_weights *w, const sl_text_options *o, sl_err *err)

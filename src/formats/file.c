@@ -22,7 +22,7 @@ static sl_status map_fd(sl_file *out, int fd, sl_err *err)
     if (p == MAP_FAILED)
         return sl_fail(err, errno == ENOMEM ? SL_ENOMEM : SL_EIO, "mapping %zu bytes: %s", (size_t)sb.st_size,
                        strerror(errno));
-    *out = (sl_file){ .bytes = p, .n = (size_t)sb.st_size, .map = p };
+    *out = (sl_file){ .bytes = p, .n = (size_t)sb.st_size, .map = p, .dev = sb.st_dev, .ino = sb.st_ino };
     return SL_OK;
 }
 
@@ -43,4 +43,10 @@ void sl_file_unmap(sl_file *f)
     if (f->map)
         munmap(f->map, f->n);
     *f = (sl_file){ .bytes = "" };
+}
+
+bool sl_file_is(const sl_file *f, const char *path)
+{
+    struct stat sb;
+    return f->map && stat(path, &sb) == 0 && sb.st_dev == f->dev && sb.st_ino == f->ino;
 }

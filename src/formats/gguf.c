@@ -222,7 +222,28 @@ static sl_status read_keys(sl_gguf *g, cursor *c, uint64_t n, sl_err *err)
 sl_gguf_key *sl_gguf_find_key(const sl_gguf *g, const char *name)
 {
     const size_t i = sl_gguf_index_find(&g->key_index, g, key_name, (sl_bytes){ name, strlen(name) });
-    return i == SL_GGUF_NONE ? NULL : &g->keys[i];
+    if (i == SL_GGUF_NONE)
+        return NULL;
+    atomic_store_explicit(&g->keys[i].asked, true, memory_order_relaxed);
+    return &g->keys[i];
+}
+
+sl_status sl_gguf_add_key(sl_gguf *g, sl_bytes name, sl_gguf_key **out)
+{
+    size_t twice = 0;
+    sl_gguf_key *keys = grown(g->keys, g->n_keys, sizeof *keys);
+    if (!keys)
+        return SL_ENOMEM;
+    g->keys = keys;
+    keys[g->n_keys] = (sl_gguf_key){ .name = name, .added = true };
+    sl_gguf_index index = { 0 };
+    const sl_status rc = sl_gguf_index_build(&index, g, key_name, g->n_keys + 1, &twice);
+    if (rc)
+        return rc;
+    sl_mem_free(g->key_index.slots);
+    g->key_index = index;
+    *out = &keys[g->n_keys++];
+    return SL_OK;
 }
 
 static sl_status read_alignment(sl_gguf *g, sl_err *err)

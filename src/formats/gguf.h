@@ -61,6 +61,8 @@ typedef struct sl_gguf_key {
     uint64_t n;              /* elements of an array; bytes of a string */
     const uint8_t *value;    /* the number, the first element, the first byte */
     _Atomic(char *) text;    /* a string's terminated copy, made when first asked for */
+    bool added;              /* not in the file, but by an override */
+    _Atomic(bool) asked;     /* somebody looked for it */
 } sl_gguf_key;
 
 typedef struct sl_gguf_tensor {
@@ -87,7 +89,7 @@ typedef struct sl_gguf {
     sl_gguf_key *keys;
     sl_gguf_tensor *tensors;
     size_t n_keys, n_tensors;
-    sl_arena names; /* of tensors, terminated */
+    sl_arena names; /* of tensors, terminated; names and values of overrides */
     sl_gguf_index key_index, tensor_index;
 } sl_gguf;
 
@@ -98,6 +100,12 @@ void sl_gguf_fini(sl_gguf *g);
 
 sl_gguf_key *sl_gguf_find_key(const sl_gguf *g, const char *name);       /* NULL: not there */
 sl_gguf_tensor *sl_gguf_find_tensor(const sl_gguf *g, const char *name); /* NULL: not there */
+
+/* Put VALUE in place of a key's value, or add the key. spec: "KEY=TYPE:VALUE", TYPE int, float, bool or str. Only
+ * before anybody has looked for keys. SL_EINVAL: the form, the type, a key that describes the file; SL_ENOMEM. */
+sl_status sl_gguf_override(sl_gguf *g, const char *spec, sl_err *err);
+/* A key of this name, which must live as long as g, and without a value so far. SL_ENOMEM. */
+sl_status sl_gguf_add_key(sl_gguf *g, sl_bytes name, sl_gguf_key **out);
 
 /* The next string of an array of strings; *at moves behind it. */
 sl_bytes sl_gguf_next_str(const uint8_t **at);

@@ -231,10 +231,12 @@ static sl_status read_weights(sl_text_files *t, const sl_weights *w, sl_err *err
 
 /* ---- one file ----------------------------------------------------------------------------- */
 
-static sl_status open_gguf(sl_text_files *t, const char *path, sl_err *err)
+static sl_status open_gguf(sl_text_files *t, const char *path, const sl_overrides *o, sl_err *err)
 {
-    const sl_status rc = sl_weights_open(&t->weights, path, err);
-    return rc ? rc : read_weights(t, t->weights, err);
+    sl_status rc = sl_weights_open_with(&t->weights, path, o, err);
+    if (!rc)
+        rc = read_weights(t, t->weights, err);
+    return rc ? rc : sl_weights_overrides_used(t->weights, err);
 }
 
 /* The configuration in the folder of a file. */
@@ -248,7 +250,7 @@ static sl_status open_beside(sl_small_json *config, const char *path, const char
     return sl_small_json_open(config, dir, "tokenizer_config.json", err);
 }
 
-static sl_status open_file(sl_text_files *t, const char *path, sl_err *err)
+static sl_status open_file(sl_text_files *t, const char *path, const sl_overrides *o, sl_err *err)
 {
     sl_file f = { 0 };
     sl_status rc = sl_file_map(&f, path, err);
@@ -258,7 +260,7 @@ static sl_status open_file(sl_text_files *t, const char *path, sl_err *err)
     const vocab_form form = form_of(&f, name);
     if (form == NO_FORM) {
         sl_file_unmap(&f);
-        return open_gguf(t, path, err); /* which also says what else a file is */
+        return open_gguf(t, path, o, err); /* which also says what else a file is */
     }
     sl_small_json config = { 0 };
     if (form == TIKTOKEN)
@@ -299,13 +301,13 @@ sl_status sl_text_files_of_weights(sl_text_files *out, const sl_weights *w, sl_e
     return end(out, read_weights(out, w, err), err);
 }
 
-sl_status sl_text_files_open(sl_text_files *out, const char *path, sl_err *err)
+sl_status sl_text_files_open(sl_text_files *out, const char *path, const sl_overrides *o, sl_err *err)
 {
     struct stat sb;
     begin(out);
     if (stat(path, &sb) < 0)
         return end(out, sl_fail(err, errno == ENOENT ? SL_ENOTFOUND : SL_EIO, "%s: %s", path, strerror(errno)), err);
-    return end(out, S_ISDIR(sb.st_mode) ? open_folder(out, path, err) : open_file(out, path, err), err);
+    return end(out, S_ISDIR(sb.st_mode) ? open_folder(out, path, err) : open_file(out, path, o, err), err);
 }
 
 void sl_text_files_fini(sl_text_files *t)

@@ -35,8 +35,8 @@ typedef struct sl_text_files {
 } sl_text_files;
 
 /* A model without a usable vocabulary is no error here: no_vocab says so. SL_ENOTFOUND, SL_EIO, SL_EFORMAT (a
- * template), SL_EUNSUPPORTED (too large), SL_ENOMEM; err names the file. */
-sl_status sl_text_files_open(sl_text_files *out, const char *path, sl_err *err);
+ * template), SL_EUNSUPPORTED (too large), SL_EINVAL (an override; `o` may be NULL), SL_ENOMEM; err names the file. */
+sl_status sl_text_files_open(sl_text_files *out, const char *path, const sl_overrides *o, sl_err *err);
 /* The same of a GGUF file that is open, from which the vocabulary, but no template, is borrowed. */
 sl_status sl_text_files_of_weights(sl_text_files *out, const sl_weights *w, sl_err *err);
 void sl_text_files_drop_vocab(sl_text_files *t); /* keeps the templates */

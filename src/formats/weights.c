@@ -6,64 +6,21 @@
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
-#include <unistd.h>
 #include "base/num.h"
-#include "formats/file.h"
-#include "formats/gguf.h"
+#include "formats/parts.h"
+#include "quant/quant.h"
 
 #define ARCH_MAX 64  /* bytes of an architecture's name */
 #define KEY_MAX  160 /* bytes of a key that code asks for, the architecture put in */
 
 struct sl_weights {
-    sl_gguf gguf;
-    sl_file file; /* empty: its bytes are the caller's */
+    sl_gguf_parts parts;
+    const sl_gguf *gguf; /* the part that has the settings */
     char *path;
     const char *arch;
 };
 
 /* --- open -------------------------------------------------------------------------------- */
-
-/* Name of part `no` (from 1) of a split model, by the convention PREFIX-00001-of-00003.gguf that
- * `path`, the name of part `own`, must follow; false where it does not. */
-static bool part_name(char *out, size_t out_bytes, const char *path, uint64_t own, uint64_t no, uint64_t count)
-{
-    char tail[48];
-    const int tail_len = snprintf(tail, sizeof tail, "-%05" PRIu64 "-of-%05" PRIu64 ".gguf", own, count);
-    const size_t len = strlen(path);
-    if (len < (size_t)tail_len || strcmp(path + len - (size_t)tail_len, tail) != 0)
-        return false;
-    const int n = snprintf(out, out_bytes, "%.*s-%05" PRIu64 "-of-%05" PRIu64 ".gguf", (int)(len - (size_t)tail_len),
-                           path, no, count);
-    return n > 0 && (size_t)n < out_bytes;
-}
-
-/* A model cut into several files: say which others belong to it and which of them is missing. */
-static sl_status refuse_split(const sl_weights *w, sl_err *err)
-{
-    uint64_t count = 0, no = 0;
-    char name[4096];
-    sl_status rc = sl_weights_get_u64(w, "split.count", false, &count, err);
-    if (!rc)
-        rc = sl_weights_get_u64(w, "split.no", false, &no, err);
-    if (rc || count <= 1)
-        return rc;
-    if (no >= count || count > UINT16_MAX)
-        return sl_fail(err, SL_EFORMAT, "%s: key split.no: part %" PRIu64 " of %" PRIu64, w->path, no, count);
-    for (uint64_t i = 1; i <= count; i++) {
-        if (!part_name(name, sizeof name, w->path, no + 1, i, count))
-            break;
-        if (access(name, F_OK) < 0)
-            return sl_fail(err, SL_EUNSUPPORTED,
-                           "%s: part %" PRIu64 " of %" PRIu64
-                           " of a split model; %s is missing (and parts must be merged: llama-gguf-split --merge)",
-                           w->path, no + 1, count, name);
-    }
-    return sl_fail(err, SL_EUNSUPPORTED,
-                   "%s: part %" PRIu64 " of %" PRIu64
-                   " of a split model; the tensors of the other parts are missing here, merge the parts first "
-                   "(llama-gguf-split --merge)",
-                   w->path, no + 1, count);
-}
 
 static sl_status read_arch(sl_weights *w, sl_err *err)
 {
@@ -80,63 +37,81 @@ static sl_status read_arch(sl_weights *w, sl_err *err)
                         w->path, sl_gguf_show(shown, (sl_bytes){ w->arch, n }), ARCH_MAX);
 }
 
-sl_status sl_weights_open_bytes(sl_weights **out, const char *path, const void *bytes, size_t n, sl_err *err)
+static sl_status open_bytes(sl_weights *w, const void *bytes, size_t n, const sl_overrides *o, sl_err *err)
 {
-    *out = NULL;
-    sl_status rc = SL_OK;
-    sl_weights *w = sl_mem_zalloc(1, sizeof *w);
-    if (!w)
-        return sl_fail(err, SL_ENOMEM, "%s: no memory for the handle", path);
-    w->path = sl_mem_strdup(path);
-    if (!w->path) {
-        rc = sl_fail(err, SL_ENOMEM, "%s: no memory for the handle", path);
-        goto out;
-    }
-    rc = sl_gguf_parse(&w->gguf, bytes, n, err);
-    if (rc) {
-        sl_fail_in(err, rc, "%s", path);
-        goto out;
-    }
-    rc = refuse_split(w, err);
-    if (!rc)
-        rc = read_arch(w, err);
+    sl_status rc = sl_gguf_parts_open(&w->parts, w->path, bytes, n, err);
     if (rc)
-        goto out;
-    *out = w;
-    w = NULL;
-out:
-    sl_weights_close(w);
+        return rc;
+    w->gguf = &w->parts.part[0].gguf;
+    for (size_t i = 0; o && i < o->n && !rc; i++)
+        rc = sl_gguf_override(&w->parts.part[0].gguf, o->list[i], err);
+    return rc ? rc : read_arch(w, err);
+}
+
+static sl_status open_with(sl_weights **out, const char *path, const void *bytes, size_t n, const sl_overrides *o,
+                           sl_err *err)
+{
+    sl_weights *w = sl_mem_zalloc(1, sizeof *w);
+    if (w)
+        w->path = sl_mem_strdup(path);
+    const sl_status rc =
+        w && w->path ? open_bytes(w, bytes, n, o, err) : sl_fail(err, SL_ENOMEM, "%s: no memory for the handle", path);
+    if (rc)
+        sl_weights_close(w);
+    else
+        *out = w;
     return rc;
 }
 
-sl_status sl_weights_open(sl_weights **out, const char *path, sl_err *err)
+sl_status sl_weights_open_bytes(sl_weights **out, const char *path, const void *bytes, size_t n, sl_err *err)
+{
+    *out = NULL;
+    return open_with(out, path, bytes, n, NULL, err);
+}
+
+sl_status sl_weights_open_with(sl_weights **out, const char *path, const sl_overrides *o, sl_err *err)
 {
     *out = NULL;
     sl_file file = { 0 };
     sl_status rc = sl_file_map(&file, path, err);
     if (rc)
         return sl_fail_in(err, rc, "%s", path);
-    rc = sl_weights_open_bytes(out, path, file.bytes, file.n, err);
+    rc = open_with(out, path, file.bytes, file.n, o, err);
     if (rc)
         sl_file_unmap(&file);
     else
-        (*out)->file = file;
+        (*out)->parts.part[(*out)->parts.own].file = file;
     return rc;
+}
+
+sl_status sl_weights_open(sl_weights **out, const char *path, sl_err *err)
+{
+    return sl_weights_open_with(out, path, NULL, err);
 }
 
 void sl_weights_close(sl_weights *w)
 {
     if (!w)
         return;
-    sl_gguf_fini(&w->gguf);
-    sl_file_unmap(&w->file);
+    sl_gguf_parts_close(&w->parts);
     sl_mem_free(w->path);
     sl_mem_free(w);
 }
 
+sl_status sl_weights_overrides_used(const sl_weights *w, sl_err *err)
+{
+    for (size_t i = 0; i < w->gguf->n_keys; i++) {
+        const sl_gguf_key *k = &w->gguf->keys[i];
+        if (k->added && !k->asked)
+            return sl_fail(err, SL_EINVAL, "--override-kv %.*s: the file has no such key, and nothing here reads it",
+                           (int)SL_MIN(k->name.len, 80), k->name.data);
+    }
+    return SL_OK;
+}
+
 const sl_gguf *sl_weights_gguf(const sl_weights *w)
 {
-    return &w->gguf;
+    return w->gguf;
 }
 
 const char *sl_weights_path(const sl_weights *w)
@@ -151,26 +126,70 @@ const char *sl_weights_arch(const sl_weights *w)
 
 uint64_t sl_weights_file_bytes(const sl_weights *w)
 {
-    return w->gguf.n_bytes;
+    return w->parts.file_bytes;
+}
+
+bool sl_weights_has_file(const sl_weights *w, const char *path)
+{
+    for (size_t i = 0; i < w->parts.n; i++)
+        if (sl_file_is(&w->parts.part[i].file, path))
+            return true;
+    return false;
 }
 
 /* --- tensors ----------------------------------------------------------------------------- */
 
 size_t sl_weights_count(const sl_weights *w)
 {
-    return w->gguf.n_tensors;
+    return w->parts.n_tensors;
 }
 
 const sl_weight_info *sl_weights_at(const sl_weights *w, size_t i)
 {
-    assert(i < w->gguf.n_tensors);
-    return &w->gguf.tensors[i].info;
+    return &sl_gguf_parts_at(&w->parts, i)->info;
 }
 
 const sl_weight_info *sl_weights_find(const sl_weights *w, const char *name)
 {
-    const sl_gguf_tensor *t = sl_gguf_find_tensor(&w->gguf, name);
+    const sl_gguf_tensor *t = sl_gguf_parts_find(&w->parts, name);
     return t ? &t->info : NULL;
+}
+
+/* Some megabytes at a time, so that `tell` is heard often enough. */
+static sl_status check_tensor(const sl_weights *w, const sl_weight_info *t, sl_weights_tell *tell, void *user,
+                              uint64_t done, uint64_t total, sl_err *err)
+{
+    enum { BYTES_AT_ONCE = 4 << 20 };
+    const size_t rows_at_once = SL_MAX(BYTES_AT_ONCE / t->tensor.row_bytes, 1);
+    for (size_t r = 0; r < t->tensor.rows; r += rows_at_once) {
+        const size_t rows = SL_MIN(rows_at_once, t->tensor.rows - r);
+        const uint8_t *at = (const uint8_t *)t->tensor.data + r * t->tensor.row_bytes;
+        size_t bad = 0;
+        if (tell)
+            tell(user, t->name, done + r * t->tensor.row_bytes, total);
+        if (!sl_quant_check(t->tensor.format, at, rows * t->tensor.cols, &bad))
+            return sl_fail(err, SL_EFORMAT,
+                           "%s: tensor %s (%s): row %zu, from column %zu on: a value that is no finite number, or a "
+                           "broken scale; the file is damaged",
+                           w->path, t->name, t->type, r + bad / t->tensor.cols, bad % t->tensor.cols);
+    }
+    return SL_OK;
+}
+
+sl_status sl_weights_check(const sl_weights *w, sl_weights_tell *tell, void *user, sl_err *err)
+{
+    uint64_t total = 0, done = 0;
+    for (size_t i = 0; i < sl_weights_count(w); i++)
+        total += sl_weights_at(w, i)->bytes;
+    for (size_t i = 0; i < sl_weights_count(w); i++) {
+        const sl_weight_info *t = sl_weights_at(w, i);
+        const sl_status rc =
+            t->tensor.format == SL_FORMAT_COUNT ? SL_OK : check_tensor(w, t, tell, user, done, total, err);
+        if (rc)
+            return rc;
+        done += t->bytes;
+    }
+    return SL_OK;
 }
 
 /* --- settings ---------------------------------------------------------------------------- */
@@ -188,7 +207,7 @@ static void spell_key(const sl_weights *w, const char *key, char out[KEY_MAX])
 /* NULL in *out for a key that is neither there nor required. */
 static sl_status find_key(const sl_weights *w, const char *spelled, bool required, sl_gguf_key **out, sl_err *err)
 {
-    *out = sl_gguf_find_key(&w->gguf, spelled);
+    *out = sl_gguf_find_key(w->gguf, spelled);
     if (!*out && required)
         return sl_fail(err, SL_EFORMAT, "%s: key %s is missing", w->path, spelled);
     return SL_OK;

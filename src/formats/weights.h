@@ -11,14 +11,23 @@
 
 typedef struct sl_weights sl_weights;
 
-/* Map `path` (a .gguf file) and check every length, count, offset and type in it.
- * SL_ENOTFOUND, SL_EIO, SL_EFORMAT, SL_EUNSUPPORTED, SL_ENOMEM; err names file and place. */
+/* Settings that take the place of those in the file: "KEY=TYPE:VALUE", TYPE int, float, bool or str. */
+typedef struct sl_overrides {
+    const char *const *list; /* [n], borrowed for the call */
+    size_t n;
+} sl_overrides;
+
+/* Map `path` (a .gguf file, or any part of a split model, whose other parts lie beside it) and check every length,
+ * count, offset and type in it. `o` may be NULL. SL_EINVAL (an override), SL_ENOTFOUND, SL_EIO, SL_EFORMAT,
+ * SL_EUNSUPPORTED, SL_ENOMEM; err names file and place. */
 sl_status sl_weights_open(sl_weights **out, const char *path, sl_err *err);
+sl_status sl_weights_open_with(sl_weights **out, const char *path, const sl_overrides *o, sl_err *err);
 void sl_weights_close(sl_weights *w); /* accepts NULL; every borrowed pointer becomes invalid */
 
 const char *sl_weights_path(const sl_weights *w);
-const char *sl_weights_arch(const sl_weights *w); /* general.architecture: "llama" */
-uint64_t sl_weights_file_bytes(const sl_weights *w);
+const char *sl_weights_arch(const sl_weights *w);                /* general.architecture: "llama" */
+uint64_t sl_weights_file_bytes(const sl_weights *w);             /* of all parts */
+bool sl_weights_has_file(const sl_weights *w, const char *path); /* whether path names one of its files */
 
 /* Tensors in file order. A tensor of more than two dimensions is [product of the outer][cols]. */
 typedef struct sl_weight_info {
@@ -29,9 +38,18 @@ typedef struct sl_weight_info {
     uint64_t dims[4]; /* as the file says, innermost first */
     uint64_t bytes;
 } sl_weight_info;
+/* SL_EINVAL: an override named a key that neither the file has nor anybody has asked for: to be called when all
+ * settings have been read. */
+sl_status sl_weights_overrides_used(const sl_weights *w, sl_err *err);
+
 size_t sl_weights_count(const sl_weights *w);
 const sl_weight_info *sl_weights_at(const sl_weights *w, size_t i);
 const sl_weight_info *sl_weights_find(const sl_weights *w, const char *name); /* NULL: not there; O(1) */
+
+/* Read all weights: SL_EFORMAT with the tensor and the row in which a value is no finite number or a scale is broken.
+ * `tell` (may be NULL) hears of each tensor before it is read, with the bytes done so far and in all. */
+typedef void sl_weights_tell(void *user, const char *tensor, uint64_t done, uint64_t total);
+sl_status sl_weights_check(const sl_weights *w, sl_weights_tell *tell, void *user, sl_err *err);
 
 /* Settings. `key` may hold one %s for the architecture's name: "%s.block_count".
  * Any integer width is accepted for an unsigned number, any number for a float.

@@ -122,9 +122,9 @@ static sl_status bind_tensors(sl_net *m, sl_err *err)
     return bound == sl_weights_count(m->weights) ? SL_OK : find_unknown(m, err);
 }
 
-static sl_status load(sl_net *m, const char *path, sl_err *err)
+static sl_status load(sl_net *m, const char *path, const sl_overrides *overrides, sl_err *err)
 {
-    sl_status rc = sl_weights_open(&m->weights, path, err);
+    sl_status rc = sl_weights_open_with(&m->weights, path, overrides, err);
     if (rc)
         return rc;
     const char *name = sl_weights_arch(m->weights);
@@ -157,14 +157,14 @@ static sl_status load(sl_net *m, const char *path, sl_err *err)
     return SL_OK;
 }
 
-sl_status sl_net_load(sl_net **out, const char *path, sl_err *err)
+sl_status sl_net_load(sl_net **out, const char *path, const sl_overrides *overrides, sl_err *err)
 {
     *out = NULL;
     sl_net *m = sl_mem_zalloc(1, sizeof *m);
     if (!m)
         return sl_fail(err, SL_ENOMEM, "%s: no memory for the model's description", path);
     sl_arena_init(&m->arena, 1 << 14);
-    const sl_status rc = load(m, path, err);
+    const sl_status rc = load(m, path, overrides, err);
     if (rc) {
         sl_net_free(m);
         return rc;

@@ -70,7 +70,7 @@ const char *sl_arch_names(void);
 
 /* Open the file, read settings, find each tensor and check its shape. Tensors that the
  * architecture does not know are refused: silently ignoring one gives wrong answers. */
-sl_status sl_net_load(sl_net **out, const char *path, sl_err *err);
+sl_status sl_net_load(sl_net **out, const char *path, const sl_overrides *overrides, sl_err *err);
 void sl_net_free(sl_net *m); /* accepts NULL */
 /* SL_EUNSUPPORTED, with the tensor's name and type, for a model that can be described but not run. */
 sl_status sl_net_runs(const sl_net *m, sl_err *err);

@@ -32,7 +32,7 @@ static void make(planned *p, const char *path, unsigned fuse, bool every_barrier
         .fuse = fuse,
         .every_barrier = every_barrier,
     };
-    if (sl_net_load(&p->net, path, &err) || sl_plan_build(&p->plan, &p->arena, p->net, &options, &err))
+    if (sl_net_load(&p->net, path, NULL, &err) || sl_plan_build(&p->plan, &p->arena, p->net, &options, &err))
         fail_msg("%s", err.msg);
 }
 

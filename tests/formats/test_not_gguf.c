@@ -80,67 +80,13 @@ static void no_file_folder_pipe(void **state)
     rmdir(dir);
 }
 
-static void write_part(const char *dir, const char *name, uint32_t no, uint32_t count)
-{
-    char path[128];
-    gguf_build b = { 0 };
-    snprintf(path, sizeof path, "%s/%s", dir, name);
-    gb_begin(&b, 3);
-    if (no == 0)
-        gb_key_str(&b, "general.architecture", "llama");
-    gb_key_u32(&b, "split.no", no);
-    gb_key_u32(&b, "split.count", count);
-    gb_finish(&b, 0);
-    FILE *f = fopen(path, "wb");
-    assert_non_null(f);
-    assert_int_equal(fwrite(b.bytes, 1, b.n, f), b.n);
-    assert_int_equal(fclose(f), 0);
-    gb_free(&b);
-}
-
-/* A split model is refused from any of its parts, with the name of the part that is not there. */
-static void split_models(void **state)
-{
-    (void)state;
-    static const char *const names[] = { "m-00001-of-00003.gguf", "m-00002-of-00003.gguf", "m-00003-of-00003.gguf" };
-    char dir[] = "/tmp/sluice-test-XXXXXX", path[128], missing[128];
-    assert_non_null(mkdtemp(dir));
-    for (uint32_t i = 3; i-- > 0;)
-        write_part(dir, names[i], i, 3);
-    for (size_t i = 0; i < 3; i++) {
-        snprintf(path, sizeof path, "%s/%s", dir, names[i]);
-        char says[64];
-        snprintf(says, sizeof says, "part %zu of 3 of a split model", i + 1);
-        check_refused(path, SL_EUNSUPPORTED, says, "merge");
-    }
-    snprintf(missing, sizeof missing, "%s/%s", dir, names[1]);
-    unlink(missing);
-    snprintf(missing, sizeof missing, "%s/%s is missing", dir, names[1]);
-    for (size_t i = 0; i < 3; i += 2) {
-        snprintf(path, sizeof path, "%s/%s", dir, names[i]);
-        check_refused(path, SL_EUNSUPPORTED, missing, NULL);
-    }
-    write_part(dir, "renamed.gguf", 2, 3);
-    snprintf(path, sizeof path, "%s/renamed.gguf", dir);
-    check_refused(path, SL_EUNSUPPORTED, "part 3 of 3", "other parts are missing");
-    write_part(dir, "renamed.gguf", 3, 3);
-    check_refused(path, SL_EFORMAT, "key split.no", NULL);
-    write_part(dir, "renamed.gguf", 0, 1); /* one part is the whole */
-    sl_weights_close(check_opens(path));
-    unlink(path);
-    for (size_t i = 0; i < 3; i++) {
-        snprintf(path, sizeof path, "%s/%s", dir, names[i]);
-        unlink(path);
-    }
-    rmdir(dir);
-}
-
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(what_the_file_is), cmocka_unit_test(hostile_safetensors_lengths),
-        cmocka_unit_test(versions),         cmocka_unit_test(no_file_folder_pipe),
-        cmocka_unit_test(split_models),
+        cmocka_unit_test(what_the_file_is),
+        cmocka_unit_test(hostile_safetensors_lengths),
+        cmocka_unit_test(versions),
+        cmocka_unit_test(no_file_folder_pipe),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

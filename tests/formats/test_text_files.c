@@ -83,7 +83,7 @@ static void put_all(const entry *e, size_t n)
 static void opens(sl_text_files *t)
 {
     sl_err err = { 0 };
-    if (sl_text_files_open(t, folder, &err))
+    if (sl_text_files_open(t, folder, NULL, &err))
         fail_msg("%s", err.msg);
     if (t->no_vocab)
         fail_msg("no vocabulary: %s", t->why.msg);
@@ -102,7 +102,7 @@ static void tokenizer_alone(void **state)
     char path[200];
     sl_err err = { 0 };
     path_of(path, "tokenizer.json");
-    assert_int_equal(sl_text_files_open(&t, path, &err), SL_OK);
+    assert_int_equal(sl_text_files_open(&t, path, NULL, &err), SL_OK);
     assert_int_equal(t.vocab.n_tokens, 5);
     sl_text_files_fini(&t);
 }
@@ -228,7 +228,7 @@ static void no_vocabulary(void **state)
     sl_text_files t;
     sl_err err = { 0 };
     PUT({ "chat_template.jinja", "J" });
-    assert_int_equal(sl_text_files_open(&t, folder, &err), SL_OK);
+    assert_int_equal(sl_text_files_open(&t, folder, NULL, &err), SL_OK);
     assert_int_equal(t.no_vocab, SL_ENOTFOUND);
     check_says(&t.why, folder);
     assert_int_equal(t.n_templates, 1);
@@ -262,7 +262,7 @@ static void faults_of_vocabularies(void **state)
         sl_text_files t;
         sl_err err = { 0 };
         PUT({ "tokenizer.json", TOKENIZER }, { cases[i].name, cases[i].text });
-        if (sl_text_files_open(&t, folder, &err))
+        if (sl_text_files_open(&t, folder, NULL, &err))
             fail_msg("%s", err.msg);
         if (t.no_vocab != cases[i].status)
             fail_msg("case %zu: %s %s", i, sl_status_name(t.no_vocab), t.why.msg);
@@ -295,7 +295,7 @@ static void faults_of_folders(void **state)
         sl_text_files t;
         sl_err err = { 0 };
         PUT({ "tokenizer.json", TOKENIZER }, { cases[i].name, cases[i].text });
-        const sl_status rc = sl_text_files_open(&t, folder, &err);
+        const sl_status rc = sl_text_files_open(&t, folder, NULL, &err);
         if (rc != cases[i].status)
             fail_msg("case %zu: %s %s", i, sl_status_name(rc), err.msg);
         check_says(&err, cases[i].says);
@@ -303,14 +303,14 @@ static void faults_of_folders(void **state)
     }
     sl_text_files t;
     sl_err err = { 0 };
-    assert_int_equal(sl_text_files_open(&t, "/no/such", &err), SL_ENOTFOUND);
+    assert_int_equal(sl_text_files_open(&t, "/no/such", NULL, &err), SL_ENOTFOUND);
     check_says(&err, "/no/such");
-    assert_int_equal(sl_text_files_open(&t, "/dev/null", &err), SL_EIO);
+    assert_int_equal(sl_text_files_open(&t, "/dev/null", NULL, &err), SL_EIO);
     PUT({ "tokenizer.json", TOKENIZER });
     put("weights", "some text");
     char path[200];
     path_of(path, "weights");
-    assert_int_equal(sl_text_files_open(&t, path, &err), SL_EFORMAT);
+    assert_int_equal(sl_text_files_open(&t, path, NULL, &err), SL_EFORMAT);
     check_says(&err, path);
     drop("weights");
 }
@@ -328,7 +328,7 @@ static void templates_of_gguf(void **state)
     gb_key_str(&b, "tokenizer.chat_template.tool_use", "T");
     gb_strs(&b, "tokenizer.chat_templates", names, 3);
     gb_finish(&b, 0);
-    assert_int_equal(sl_text_files_open(&t, gb_path(&b), &err), SL_OK);
+    assert_int_equal(sl_text_files_open(&t, gb_path(&b), NULL, &err), SL_OK);
     assert_int_equal(t.no_vocab, SL_ENOTFOUND);
     assert_int_equal(t.n_templates, 2);
     assert_string_equal(t.templates[0].source, "D");
@@ -340,7 +340,7 @@ static void templates_of_gguf(void **state)
     begin_llama(&b);
     gb_strs(&b, "tokenizer.chat_templates", bad, 1);
     gb_finish(&b, 0);
-    assert_int_equal(sl_text_files_open(&t, gb_path(&b), &err), SL_EFORMAT);
+    assert_int_equal(sl_text_files_open(&t, gb_path(&b), NULL, &err), SL_EFORMAT);
     check_says(&err, "tokenizer.chat_templates");
     gb_free(&b);
 }
@@ -358,7 +358,7 @@ static void every_allocation_fails(void **state)
         sl_text_files t;
         sl_err err = { 0 };
         sl_mem_fail_after(n);
-        const sl_status rc = sl_text_files_open(&t, folder, &err);
+        const sl_status rc = sl_text_files_open(&t, folder, NULL, &err);
         sl_mem_fail_after(-1);
         assert_true(n < 300 && (rc == SL_OK || (rc == SL_ENOMEM && err.code == SL_ENOMEM)));
         done = rc == SL_OK;

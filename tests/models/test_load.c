@@ -114,7 +114,7 @@ static void the_good_file_loads(void **state)
     gguf_build b = { 0 };
     sl_net *net = NULL;
     sl_err err = { 0 };
-    if (sl_net_load(&net, make(&b, &(fault){ 0 }), &err))
+    if (sl_net_load(&net, make(&b, &(fault){ 0 }), NULL, &err))
         fail_msg("%s", err.msg);
     assert_true(net->tied);
     assert_int_equal(net->config.C, 4);
@@ -189,7 +189,7 @@ static void faults_are_named(void **state)
         sl_net *net = NULL;
         sl_err err = { 0 };
         const char *path = make(&b, &faults[i]);
-        const sl_status rc = sl_net_load(&net, path, &err);
+        const sl_status rc = sl_net_load(&net, path, NULL, &err);
         if (rc != faults[i].want || !strstr(err.msg, faults[i].says) || !strstr(err.msg, path))
             fail_msg("fault %zu: %s \"%s\", should be %s and say \"%s\"", i, sl_status_name(rc), err.msg,
                      sl_status_name(faults[i].want), faults[i].says);
