@@ -44,7 +44,7 @@ static void as_folder(const uint8_t *data, size_t n_config, size_t size)
     }
     write_file("tokenizer_config.json", data, n_config);
     write_file("tokenizer.json", data + n_config + 1, size - n_config - 1);
-    if (sl_text_files_open(&t, folder, &err) == SL_OK && !t.no_vocab)
+    if (sl_text_files_open(&t, folder, NULL, &err) == SL_OK && !t.no_vocab)
         use_vocab(&t.vocab);
     sl_text_files_fini(&t);
 }
