@@ -81,6 +81,15 @@ char *sl_arena_strndup(sl_arena *a, const char *s, size_t n)
     return p;
 }
 
+char *sl_arena_memdup(sl_arena *a, const void *p, size_t n)
+{
+    size_t room = 0;
+    char *copy = sl_add_ok(n, 1, &room) ? sl_arena_alloc(a, room, 1) : NULL;
+    if (copy && n > 0)
+        memcpy(copy, p, n);
+    return copy;
+}
+
 static void free_chunks(sl_arena_chunk *c)
 {
     while (c) {

@@ -37,7 +37,8 @@ typedef struct sl_arena {
 
 void sl_arena_init(sl_arena *a, size_t chunk_bytes);      /* takes no memory yet */
 void *sl_arena_alloc(sl_arena *a, size_t n, size_t size); /* n * size bytes of zero, 16-byte aligned; NULL: no memory */
-char *sl_arena_strndup(sl_arena *a, const char *s, size_t n);
+char *sl_arena_strndup(sl_arena *a, const char *s, size_t n); /* up to its NUL, or n bytes; terminated */
+char *sl_arena_memdup(sl_arena *a, const void *p, size_t n);  /* n bytes, NULs included; terminated */
 /* Forget all blocks but keep the newest chunk for the next round. */
 void sl_arena_reset(sl_arena *a);
 void sl_arena_fini(sl_arena *a);          /* all blocks become invalid */

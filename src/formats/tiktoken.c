@@ -202,7 +202,7 @@ static sl_status read_line(sl_fill *f, const lines *l, sl_bytes line, size_t n_b
     const sl_bytes text = { line.data, seam ? (size_t)(seam - line.data) : 0 };
     size_t rank = 0;
     bool ok = seam && text.len > 0 && seam + 1 < line.data + line.len;
-    for (const char *p = seam + 1; ok && p < line.data + line.len; p++) {
+    for (const char *p = ok ? seam + 1 : NULL; ok && p < line.data + line.len; p++) {
         ok = *p >= '0' && *p <= '9' && rank < n_base;
         rank = rank * 10 + (size_t)(*p - '0');
     }

@@ -156,7 +156,7 @@ static sl_status check_step(const sl_decode_step *s, sl_err *err)
 
 static bool keep_bytes(sl_decoder *d, sl_bytes *s)
 {
-    char *copy = sl_arena_strndup(&d->arena, s->len > 0 ? s->data : "", s->len);
+    char *copy = sl_arena_memdup(&d->arena, s->data, s->len);
     s->data = copy;
     return copy;
 }

@@ -27,7 +27,7 @@ struct sl_norm {
 
 static sl_status keep_bytes(sl_norm *n, sl_bytes *s, sl_err *err)
 {
-    char *copy = sl_arena_strndup(&n->arena, s->len > 0 ? s->data : "", s->len);
+    char *copy = sl_arena_memdup(&n->arena, s->data, s->len);
     if (!copy)
         return sl_fail(err, SL_ENOMEM, "%zu bytes of a normalizer", s->len);
     s->data = copy;

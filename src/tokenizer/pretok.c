@@ -83,7 +83,7 @@ static sl_status copy_steps(sl_pretok *p, const sl_pretok_step *steps, size_t n,
         size_t n_chars = 0;
         if (sl_utf8_valid(from->text.data, from->text.len, &n_chars) != from->text.len)
             return sl_fail(err, SL_EFORMAT, "pre-tokenizer: step %zu: a text that is no UTF-8", i + 1);
-        to->text = sl_arena_strndup(&p->arena, from->text.len ? from->text.data : "", from->text.len);
+        to->text = sl_arena_memdup(&p->arena, from->text.data, from->text.len);
         if (!to->text)
             return sl_fail(err, SL_ENOMEM, "the pre-tokenizer's steps");
     }

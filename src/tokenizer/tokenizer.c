@@ -122,7 +122,7 @@ static sl_status normal_text(const sl_tokenizer *t, sl_norm_work *w, sl_arena *a
     const sl_status rc = sl_norm_apply(t->norm, w, *text, false, &form, err);
     if (rc != SL_OK)
         return rc;
-    char *copy = sl_arena_strndup(arena, form.data, form.len);
+    char *copy = sl_arena_memdup(arena, form.data, form.len);
     *text = (sl_bytes){ copy, form.len };
     return copy ? SL_OK : sl_fail(err, SL_ENOMEM, "%zu bytes of an added token", form.len);
 }

@@ -115,6 +115,9 @@ static void test_arena(void **state)
         for (size_t k = 0; k < 3 * i; k++)
             assert_int_equal(blocks[i][k], i);
     char *s = sl_arena_strndup(&a, "hello", 4);
+    const char *copy = sl_arena_memdup(&a, "a\0b", 3), *empty = sl_arena_memdup(&a, NULL, 0);
+    assert_memory_equal(copy, "a\0b\0", 4);
+    assert_string_equal(empty, "");
     assert_string_equal(s, "hell");
     assert_null(sl_arena_alloc(&a, SIZE_MAX / 2, 3));
     assert_null(sl_arena_alloc(&a, SIZE_MAX, 1));

@@ -94,24 +94,15 @@ def reference(vocabulary, name):
     return tok
 
 
-def neutral_json(tok, path):
-    """The driver wants the plain vocabulary apart from the added tokens."""
-    data = json.loads(tok.to_str())
-    for added in data["added_tokens"]:
-        data["model"]["vocab"].pop(added["content"], None)
-    data["model"]["merges"] = [m if isinstance(m, list) else m.split(" ") for m in data["model"]["merges"]]
-    with open(path, "w", encoding="utf-8") as f:
-        json.dump(data, f)
-
-
 def differences(tok, name, texts):
-    driver = os.path.join(args.build, "tests", "tokenizer", "tok_lines")
+    driver = os.path.join(args.build, "sluice")
     with tempfile.TemporaryDirectory() as tmp:
         path = os.path.join(tmp, "tokenizer.json")
-        neutral_json(tok, path)
+        tok.save(path)
         lines = "".join(json.dumps(t) + "\n" for t in texts)
-        run = subprocess.run([driver, path, name], input=lines, capture_output=True, text=True)
-    got = [[int(i) for i in line.split()] for line in run.stdout.split("\n")[:-1]]
+        command = [driver, "tokenize", path, "--jsonl", "--no-special", "--override-pretokenizer", name]
+        run = subprocess.run(command, input=lines, capture_output=True, text=True)
+    got = [json.loads(line) for line in run.stdout.split("\n")[:-1]]
     if run.returncode != 0 or len(got) != len(texts):
         sys.exit(f"{driver} {name}: status {run.returncode}, {len(got)} lines for {len(texts)} texts: {run.stderr}")
     want = [e.ids for e in tok.encode_batch(texts, add_special_tokens=False)]
