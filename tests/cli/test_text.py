@@ -1,4 +1,5 @@
 """Folders that hold only a tokenizer and its small files: tokenize and render need no weights."""
+import base64
 import json
 import os
 import shutil
@@ -79,6 +80,23 @@ class Folders(unittest.TestCase):
         ids = good("tokenize", self.folder, *OVERRIDE, stdin="a").json
         self.assertEqual(ids[0], 1005)
         self.assertEqual(good("tokenize", self.folder, "--no-special", *OVERRIDE, stdin="a").json, ids[1:])
+
+    def test_reserved_ids(self):
+        """Kimi's 256 ids behind the ranks all have a text, also those that no file names, one by one and in a stream."""
+        os.remove(f"{self.folder}/tokenizer.json")
+        self.put("tiktoken.model", "".join(f"{base64.b64encode(bytes([b])).decode()} {b}\n" for b in range(256)))
+        self.put("tokenizer_config.json", json.dumps({
+            "tokenizer_class": "TikTokenTokenizer", "eos_token": "[EOS]",
+            "auto_map": {"AutoTokenizer": ["tokenization_kimi.TikTokenTokenizer", None]},
+            "added_tokens_decoder": {"256": {"content": "[BOS]", "special": True}, "257": {"content": "[EOS]", "special": True}}}))
+        want = ["[BOS]", "[EOS]"] + [f"<|reserved_token_{i}|>" for i in range(258, 512)]
+        ids = json.dumps(list(range(256, 512)))
+        self.assertEqual(good("tokenize", self.folder, "--detokenize", stdin=ids).text, "".join(want))
+        self.assertEqual(good("tokenize", self.folder, "--detokenize", "--no-special", stdin=ids).text, "")
+        stream = good("tokenize", self.folder, "--detokenize", "--stream", stdin=ids).text.split("\n")[:-1]
+        self.assertEqual([json.loads(piece) for piece in stream], want + [""])
+        self.assertEqual(good("tokenize", self.folder, stdin="a[EOS]").json, [97, 257])
+        self.assertEqual(good("tokenize", self.folder, "--no-parse-special", stdin="a[EOS]").json, list(b"a[EOS]"))
 
     def test_refused(self):
         for model, says in [(f"{self.folder}/none", "none: No such file"), (tempfile.gettempdir(), "no tokenizer.json"),
