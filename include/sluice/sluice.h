@@ -79,6 +79,7 @@ typedef struct sl_model_info {
     const char *path, *arch, *name; /* name: general.name, or the file's */
     size_t n_layers, n_vocab, n_ctx_train;
     size_t d_model, d_ff, n_heads, n_kv_heads, head_dim;
+    size_t window; /* positions that attention sees; 0: all */
     size_t n_params;
     size_t file_bytes, weight_bytes;
     bool tied; /* the output matrix is the embedding */
@@ -117,7 +118,7 @@ typedef struct sl_engine_options {
     const char *mode;    /* "graph", "eager" */
     const char *fusion;  /* "all", "none", or a list of norm,attn,ffn */
     const char *attn;    /* "flash", "plain" */
-    size_t attn_window;  /* positions that a query sees; 0: all */
+    size_t attn_window;  /* positions that a query sees, if fewer than the model's own; 0: those */
     size_t trace_spans;  /* ring of each thread; 0: no trace */
 } sl_engine_options;
 

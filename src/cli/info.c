@@ -85,7 +85,10 @@ static void print_model(const sl_model *m, const sl_model_info *i)
     printf("%s\n", i->path);
     printf("  name          %s\n", i->name);
     printf("  architecture  %s: %zu layers, width %zu, feed-forward %zu\n", i->arch, i->n_layers, i->d_model, i->d_ff);
-    printf("  attention     %zu heads of %zu, %zu for keys and values\n", i->n_heads, i->head_dim, i->n_kv_heads);
+    printf("  attention     %zu heads of %zu, %zu for keys and values", i->n_heads, i->head_dim, i->n_kv_heads);
+    if (i->window)
+        printf("; a window of %zu positions", i->window);
+    printf("\n");
     printf("  vocabulary    %zu%s\n", i->n_vocab, i->tied ? ", output tied to the embedding" : "");
     sl_err why = { 0 };
     if (!sl_model_tokenizer(m, &why))

@@ -66,6 +66,7 @@ void sl_model_describe(const sl_model *m, sl_model_info *out)
         .n_heads = c->H,
         .n_kv_heads = c->Hkv,
         .head_dim = c->C,
+        .window = c->window,
         .n_params = n->n_params,
         .file_bytes = (size_t)sl_weights_file_bytes(n->weights),
         .weight_bytes = n->weight_bytes,

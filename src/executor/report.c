@@ -23,8 +23,9 @@ static void print_op(const sl_plan *p, size_t i, FILE *f)
 {
     const sl_op *op = &p->graph.op[i];
     char what[96];
-    snprintf(what, sizeof what, "%s%s%s", op->kind == SL_OP_LINEAR ? prologue_name(op) : "", sl_op_kind_name(op->kind),
-             op->kind == SL_OP_LINEAR ? epilogue_name(op) : "");
+    const bool bias = op->bias[0] || op->bias[1] || op->bias[2];
+    snprintf(what, sizeof what, "%s%s%s%s", op->kind == SL_OP_LINEAR ? prologue_name(op) : "",
+             sl_op_kind_name(op->kind), bias ? " + bias" : "", op->kind == SL_OP_LINEAR ? epilogue_name(op) : "");
     fprintf(f, "  %s %-13s %-44s", p->barrier[i] ? "|" : " ", op->name, what);
     for (uint32_t w = 0; w < op->n_w; w++) {
         const sl_panel *panel = &p->options.env.k->panel[op->w[w].format][p->options.env.act];

@@ -2,14 +2,14 @@
 #include "graph/graph.h"
 
 /* A LINEAR without prologue and epilogue. */
-static sl_value plain_linear(sl_graph *g, const sl_op *from, const char *name, sl_value in, const sl_tensor *w,
-                             sl_rows rows)
+static sl_value plain_linear(sl_graph *g, const sl_op *from, const char *name, sl_value in, sl_rows rows)
 {
-    const sl_value out = sl_graph_value(g, name, rows, w->rows);
+    const sl_value out = sl_graph_value(g, name, rows, from->w[0].rows);
     sl_op op = { .kind = SL_OP_LINEAR, .name = name, .layer = from->layer, .n_in = 1, .n_out = 1, .n_w = 1 };
     op.in[0] = in;
     op.out[0] = out;
-    op.w[0] = *w;
+    op.w[0] = from->w[0];
+    op.bias[0] = from->bias[0];
     sl_graph_append(g, &op);
     return out;
 }
@@ -70,6 +70,7 @@ static void expand_qkv(sl_graph *g, const sl_op *op)
         one.epi = SL_EPI_NONE;
         one.n_in = one.n_out = one.n_w = 1;
         one.w[0] = op->w[i];
+        one.bias[0] = op->bias[i];
         one.out[0] = y[i] = sl_graph_value(g, name[i], SL_ROWS_TOKENS, op->w[i].rows);
         sl_graph_append(g, &one);
     }
@@ -122,6 +123,7 @@ static void expand_swiglu(sl_graph *g, const sl_op *op)
         one.epi = SL_EPI_NONE;
         one.n_w = 1;
         one.w[0] = op->w[i];
+        one.bias[0] = op->bias[i];
         one.out[0] = y[i] = sl_graph_value(g, name[i], SL_ROWS_TOKENS, width);
         sl_graph_append(g, &one);
     }
@@ -147,7 +149,7 @@ static void expand_linear(sl_graph *g, const sl_op *composite, unsigned fuse)
         expand_swiglu(g, &op);
         break;
     default: {
-        const sl_value y = plain_linear(g, &op, op.name, op.in[0], &op.w[0], SL_ROWS_TOKENS);
+        const sl_value y = plain_linear(g, &op, op.name, op.in[0], SL_ROWS_TOKENS);
         elementwise(g, &op, SL_OP_ADD, y, op.in[1], op.out[0]);
         break;
     }

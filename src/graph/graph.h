@@ -41,7 +41,7 @@ typedef struct sl_value_info {
 typedef enum sl_op_kind {
     SL_OP_ROPE_TABLE,   /* out cs [T][rope_dim]: cosine and sine pairs of each token's position */
     SL_OP_EMBED,        /* out x [T][D] = rows of w[0] */
-    SL_OP_LINEAR,       /* out = epilogue(prologue(in[0]) w^T) */
+    SL_OP_LINEAR,       /* out = epilogue(prologue(in[0]) w^T + bias) */
     SL_OP_ATTENTION,    /* in q, kv; out a [T][H*C], partials */
     SL_OP_NORM,         /* out = rms norm of in[0] */
     SL_OP_HEAD_NORM,    /* in q, k; out q', k': rms norm of each head */
@@ -81,8 +81,15 @@ typedef struct sl_heads {
     bool rope_adjacent;           /* pairs (2i, 2i+1) instead of (i, i + rope_dim/2) */
     const float *q_norm, *k_norm; /* [C] or NULL */
     float norm_eps;
-    float scale; /* of the scores */
+    float scale;   /* of the scores */
+    size_t window; /* positions that a query sees, itself included; 0: all */
 } sl_heads;
+
+/* A matrix and what is added to its product. */
+typedef struct sl_proj {
+    sl_tensor w;
+    const float *bias; /* [w.rows] or NULL */
+} sl_proj;
 
 /* Which composites stay fused. */
 enum { SL_FUSE_NORM = 1, SL_FUSE_ATTN = 2, SL_FUSE_FFN = 4, SL_FUSE_ALL = 7 };
@@ -95,6 +102,7 @@ typedef struct sl_op {
     uint32_t n_in, n_out, n_w;
     sl_value in[3], out[2];
     sl_tensor w[3];
+    const float *bias[3]; /* [w[i].rows] or NULL: added to the product, before any epilogue */
     sl_prologue pre;
     sl_epilogue epi;
     sl_norm norm;

@@ -71,7 +71,7 @@ sl_status sl_dense_config(sl_config *c, const sl_weights *w, sl_err *err)
 {
     double eps = 0.0;
     size_t value_width = 0;
-    uint64_t experts = 0;
+    uint64_t experts = 0, window = 0;
     sl_status rc;
     if ((rc = get_size(w, "%s.block_count", true, &c->n_layers, err)) ||
         (rc = get_size(w, "%s.context_length", true, &c->n_ctx_train, err)) ||
@@ -92,8 +92,10 @@ sl_status sl_dense_config(sl_config *c, const sl_weights *w, sl_err *err)
     value_width = c->C;
     if ((rc = get_size(w, "%s.attention.value_length", false, &value_width, err)) ||
         (rc = get_positive(w, "%s.attention.layer_norm_rms_epsilon", true, &eps, err)) ||
+        (rc = sl_weights_get_u64(w, "%s.attention.sliding_window", false, &window, err)) ||
         (rc = sl_weights_get_u64(w, "%s.expert_count", false, &experts, err)))
         return rc;
+    c->window = (size_t)window; /* however large: 0 and what is beyond the context mean no window */
     c->norm_eps = (float)eps;
     if (c->H % c->Hkv)
         return sl_fail(err, SL_EFORMAT, "%s: attention.head_count %zu is no multiple of head_count_kv %zu",
@@ -117,9 +119,11 @@ void sl_dense_build(const sl_net *m, sl_graph *g)
         const sl_layer *l = &m->layer[i];
         const sl_attention_weights attention = sl_net_attention(m, l); /* with norms of q and k where there are some */
         const sl_norm norm = sl_net_norm(m, &l->ffn_norm);
+        const sl_proj gate = sl_net_proj(&l->gate, &l->gate_bias), up = sl_net_proj(&l->up, &l->up_bias);
+        const sl_proj down = sl_net_proj(&l->down, &l->down_bias);
         x = sl_attention(g, (int)i, x, cs, &attention);
-        const sl_value up = sl_norm_swiglu(g, (int)i, x, &norm, &l->gate, &l->up);
-        x = sl_linear_add(g, "ffn_down", (int)i, up, &l->down, x);
+        const sl_value inner = sl_norm_swiglu(g, (int)i, x, &norm, &gate, &up);
+        x = sl_linear_add(g, "ffn_down", (int)i, inner, &down, x);
     }
     const sl_norm norm = sl_net_norm(m, &m->out_norm);
     sl_norm_linear(g, "logits", -1, x, &norm, &m->head, SL_ROWS_OUTPUTS);

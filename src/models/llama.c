@@ -1,6 +1,6 @@
-/* llama.c - Llama 2, 3 and their like (SmolLM2, Mistral without window). The plain one: read this first.
- * Source: Touvron et al. 2023, arXiv 2307.09288; Transformers, modeling_llama.py. GGUF permutes
- * the rows of q and k so that rope rotates neighbouring pairs. */
+/* llama.c - Llama 2, 3 and their like (SmolLM2, Mistral with its window). The plain one: read this first.
+ * Source: Touvron et al. 2023, arXiv 2307.09288; Transformers, modeling_llama.py, whose attention_bias and mlp_bias
+ * are the biases here. GGUF permutes the rows of q and k so that rope rotates neighbouring pairs. */
 #include <stddef.h>
 #include "models/net.h"
 
@@ -24,6 +24,13 @@ static const sl_tensor_spec tensors[] = {
     { "blk.%zu.ffn_gate.weight", offsetof(sl_layer, gate), "FD", SL_CUT_OUTPUTS, false },
     { "blk.%zu.ffn_up.weight", offsetof(sl_layer, up), "FD", SL_CUT_OUTPUTS, false },
     { "blk.%zu.ffn_down.weight", offsetof(sl_layer, down), "DF", SL_CUT_INPUTS, false },
+    { "blk.%zu.attn_q.bias", offsetof(sl_layer, q_bias), "H", SL_CUT_OUTPUTS, true },
+    { "blk.%zu.attn_k.bias", offsetof(sl_layer, k_bias), "G", SL_CUT_OUTPUTS, true },
+    { "blk.%zu.attn_v.bias", offsetof(sl_layer, v_bias), "G", SL_CUT_OUTPUTS, true },
+    { "blk.%zu.attn_output.bias", offsetof(sl_layer, o_bias), "D", SL_CUT_NONE, true },
+    { "blk.%zu.ffn_gate.bias", offsetof(sl_layer, gate_bias), "F", SL_CUT_OUTPUTS, true },
+    { "blk.%zu.ffn_up.bias", offsetof(sl_layer, up_bias), "F", SL_CUT_OUTPUTS, true },
+    { "blk.%zu.ffn_down.bias", offsetof(sl_layer, down_bias), "D", SL_CUT_NONE, true },
 };
 
 const sl_arch sl_arch_llama = { "llama", read_config, tensors, sizeof tensors / sizeof *tensors, sl_dense_build };

@@ -190,6 +190,11 @@ sl_status sl_net_runs(const sl_net *m, sl_err *err)
                    m->unsupported->name, m->unsupported->type);
 }
 
+sl_proj sl_net_proj(const sl_tensor *w, const sl_tensor *bias)
+{
+    return (sl_proj){ *w, bias->data };
+}
+
 sl_norm sl_net_norm(const sl_net *m, const sl_tensor *weight)
 {
     return (sl_norm){ weight->data, m->config.norm_eps };
@@ -200,10 +205,10 @@ sl_attention_weights sl_net_attention(const sl_net *m, const sl_layer *l)
     const sl_config *c = &m->config;
     return (sl_attention_weights){
         .norm = sl_net_norm(m, &l->attn_norm),
-        .q = l->q,
-        .k = l->k,
-        .v = l->v,
-        .o = l->o,
+        .q = sl_net_proj(&l->q, &l->q_bias),
+        .k = sl_net_proj(&l->k, &l->k_bias),
+        .v = sl_net_proj(&l->v, &l->v_bias),
+        .o = sl_net_proj(&l->o, &l->o_bias),
         .heads = { .H = c->H,
                    .Hkv = c->Hkv,
                    .C = c->C,
@@ -212,6 +217,7 @@ sl_attention_weights sl_net_attention(const sl_net *m, const sl_layer *l)
                    .q_norm = l->q_norm.data,
                    .k_norm = l->k_norm.data,
                    .norm_eps = c->norm_eps,
+                   .window = c->window,
                    .scale = 1.0f / __builtin_sqrtf((float)c->C) },
     };
 }

@@ -20,12 +20,14 @@ typedef struct sl_config {
     float norm_eps;
     sl_rope rope;
     bool rope_adjacent;
+    size_t window; /* positions that attention sees; 0: all */
 } sl_config;
 
 /* Weights of one decoder layer; what an architecture lacks stays empty. */
 typedef struct sl_layer {
     sl_tensor attn_norm, q, k, v, o, q_norm, k_norm;
     sl_tensor ffn_norm, gate, up, down;
+    sl_tensor q_bias, k_bias, v_bias, o_bias, gate_bias, up_bias, down_bias;
 } sl_layer;
 
 typedef struct sl_arch sl_arch;
@@ -78,6 +80,7 @@ sl_status sl_net_runs(const sl_net *m, sl_err *err);
 /* What llama-like architectures share (dense.c). */
 sl_status sl_dense_config(sl_config *c, const sl_weights *w, sl_err *err);
 void sl_dense_build(const sl_net *m, sl_graph *g);
+sl_proj sl_net_proj(const sl_tensor *w, const sl_tensor *bias);
 sl_norm sl_net_norm(const sl_net *m, const sl_tensor *weight);
 sl_attention_weights sl_net_attention(const sl_net *m, const sl_layer *l);
 

@@ -41,7 +41,7 @@ sl_value sl_attention(sl_graph *g, int layer, sl_value x, sl_value cs, const sl_
     const sl_value kv = sl_graph_value(g, "kv", SL_ROWS_ONE, 0);
     const sl_value a = sl_graph_value(g, "attention", SL_ROWS_TOKENS, h->H * h->C);
     const sl_value partials = sl_graph_value(g, "partials", SL_ROWS_ONE, partials_size(&g->limits, h));
-    const sl_value out = sl_graph_value(g, "attn_out", SL_ROWS_TOKENS, w->o.rows);
+    const sl_value out = sl_graph_value(g, "attn_out", SL_ROWS_TOKENS, w->o.w.rows);
     sl_graph_append(g, &(sl_op){ .kind = SL_OP_LINEAR,
                                  .name = "attn_qkv",
                                  .layer = layer,
@@ -51,7 +51,8 @@ sl_value sl_attention(sl_graph *g, int layer, sl_value x, sl_value cs, const sl_
                                  .n_w = 3,
                                  .in = { x, cs },
                                  .out = { q, kv },
-                                 .w = { w->q, w->k, w->v },
+                                 .w = { w->q.w, w->k.w, w->v.w },
+                                 .bias = { w->q.bias, w->k.bias, w->v.bias },
                                  .pre = SL_PRE_NORM,
                                  .norm = w->norm,
                                  .epi = SL_EPI_QKV,
@@ -74,7 +75,8 @@ sl_value sl_attention(sl_graph *g, int layer, sl_value x, sl_value cs, const sl_
                                  .n_w = 1,
                                  .in = { a, x, partials },
                                  .out = { out },
-                                 .w = { w->o },
+                                 .w = { w->o.w },
+                                 .bias = { w->o.bias },
                                  .pre = SL_PRE_MERGE,
                                  .epi = SL_EPI_ADD,
                                  .heads = *h });
@@ -141,10 +143,11 @@ typedef struct sl_query {
     size_t G, R;        /* query heads on it; rows = tokens * G, row = token * G + head */
 } sl_query;
 
-/* First position that the query at `pos` sees. */
-static size_t first_seen(const sl_env *env, size_t pos)
+/* First position that the query at `pos` sees: the model's window, or a narrower one that was asked for. */
+static size_t first_seen(const sl_env *env, const sl_heads *h, size_t pos)
 {
-    return env->window && pos + 1 > env->window ? pos + 1 - env->window : 0;
+    const size_t window = h->window && (!env->window || h->window < env->window) ? h->window : env->window;
+    return window && pos + 1 > window ? pos + 1 - window : 0;
 }
 
 static void load_queries(const sl_query *q, sl_lane *lane, const float *value, float *dst)
@@ -164,7 +167,7 @@ static void visible_rows(const sl_query *q, const sl_env *env, size_t j0, size_t
     bool any = false;
     for (size_t t = 0; t < q->block->n; t++) {
         const size_t pos = q->block->pos0 + t, end = SL_MIN(pos + 1, j0 + len);
-        if (end <= j0 || first_seen(env, pos) >= end)
+        if (end <= j0 || first_seen(env, q->heads, pos) >= end)
             continue;
         if (!any)
             *r0 = t * q->G;
@@ -205,7 +208,7 @@ static void compute_unit(const sl_query *q, sl_lane *lane, size_t j0, size_t len
         return;
     const size_t R = *r1 - *r0, end = s->seen[*r1 - 1];
     /* Pages before the first position that any row sees are skipped whole. */
-    const size_t low = first_seen(env, q->block->pos0 + *r0 / q->G), skip = low > j0 ? low - j0 : 0;
+    const size_t low = first_seen(env, q->heads, q->block->pos0 + *r0 / q->G), skip = low > j0 ? low - j0 : 0;
 
     for (size_t o = 0; o < end;) {
         const sl_span_of_page span = page_span(q, lane, j0, o, end);
@@ -215,7 +218,7 @@ static void compute_unit(const sl_query *q, sl_lane *lane, size_t j0, size_t len
         o += span.n;
     }
     for (size_t r = *r0; r < *r1; r++) {
-        const size_t first = first_seen(env, q->block->pos0 + r / q->G);
+        const size_t first = first_seen(env, q->heads, q->block->pos0 + r / q->G);
         float *row = s->s + r * s->lds;
         for (size_t j = 0; j0 + j < first; j++)
             row[j] = -INFINITY;
@@ -242,7 +245,8 @@ static void run_block(const sl_query *q, sl_lane *lane, const float *queries, fl
 {
     const sl_kernels *k = lane->env->k;
     const size_t C = q->heads->C, step = unit(lane->env);
-    const size_t end = q->block->pos0 + q->block->n, begin = first_seen(lane->env, q->block->pos0) / step * step;
+    const size_t end = q->block->pos0 + q->block->n,
+                 begin = first_seen(lane->env, q->heads, q->block->pos0) / step * step;
     load_queries(q, lane, queries, s->q);
     for (size_t r = 0; r < q->R; r++) {
         s->m[r] = -INFINITY;
@@ -286,7 +290,7 @@ static void run_chunk(const sl_query *q, sl_lane *lane, const float *queries, fl
 void sl_attn_merge(const sl_env *env, const sl_heads *heads, const sl_step *step, const float *partials, size_t t,
                    size_t h, float *out)
 {
-    const size_t pos = step->pos[t], first = first_seen(env, pos) / SL_ATTN_CHUNK;
+    const size_t pos = step->pos[t], first = first_seen(env, heads, pos) / SL_ATTN_CHUNK;
     float m = -INFINITY, l = 0.0f;
     memset(out, 0, heads->C * sizeof(float));
     for (size_t c = first; c <= pos / SL_ATTN_CHUNK; c++) {
@@ -309,7 +313,7 @@ static void run(const sl_graph *g, const sl_op *op, sl_lane *lane)
     size_t tile = sl_tiles_take(&lane->tiles[0]), base = 0; /* tiles before this block */
     for (size_t b = 0; b < step->n_blocks; b++) {
         const sl_query_block *block = &step->block[b];
-        const size_t first = split ? first_seen(lane->env, block->pos0) / SL_ATTN_CHUNK : 0;
+        const size_t first = split ? first_seen(lane->env, h, block->pos0) / SL_ATTN_CHUNK : 0;
         const size_t per_head = split ? chunks(block->pos0 + block->n) - first : 1;
         for (; tile < base + per_head * h->Hkv; tile = sl_tiles_take(&lane->tiles[0])) {
             const size_t i = tile - base;
@@ -370,7 +374,7 @@ static void run_softmax(const sl_graph *g, const sl_op *op, sl_lane *lane)
     (void)g;
     const size_t ctx = lane->env->limits.n_ctx, H = op->heads.H;
     for (size_t i; (i = sl_tiles_take(&lane->tiles[0])) < lane->step->n * H;) {
-        const size_t pos = lane->step->pos[i / H], first = first_seen(lane->env, pos);
+        const size_t pos = lane->step->pos[i / H], first = first_seen(lane->env, &op->heads, pos);
         const float *s = lane->value[op->in[0]] + i * ctx;
         float *p = lane->value[op->out[0]] + i * ctx, max = 0.0f, sum = 0.0f;
         for (size_t j = 0; j < first; j++)

@@ -18,7 +18,7 @@
 /* x -> x + attention(rms_norm(x)) w_o^T: three operations. cs: the table of sl_rope_table. */
 typedef struct sl_attention_weights {
     sl_norm norm;
-    sl_tensor q, k, v, o;
+    sl_proj q, k, v, o;
     sl_heads heads;
 } sl_attention_weights;
 sl_value sl_attention(sl_graph *g, int layer, sl_value x, sl_value cs, const sl_attention_weights *w);

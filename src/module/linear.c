@@ -38,9 +38,9 @@ sl_value sl_norm_linear(sl_graph *g, const char *name, int layer, sl_value x, co
     return out;
 }
 
-sl_value sl_linear_add(sl_graph *g, const char *name, int layer, sl_value x, const sl_tensor *w, sl_value residual)
+sl_value sl_linear_add(sl_graph *g, const char *name, int layer, sl_value x, const sl_proj *w, sl_value residual)
 {
-    const sl_value out = sl_graph_value(g, name, SL_ROWS_TOKENS, w->rows);
+    const sl_value out = sl_graph_value(g, name, SL_ROWS_TOKENS, w->w.rows);
     sl_graph_append(g, &(sl_op){ .kind = SL_OP_LINEAR,
                                  .name = name,
                                  .layer = layer,
@@ -50,15 +50,15 @@ sl_value sl_linear_add(sl_graph *g, const char *name, int layer, sl_value x, con
                                  .n_w = 1,
                                  .in = { x, residual },
                                  .out = { out },
-                                 .w = { *w },
+                                 .w = { w->w },
+                                 .bias = { w->bias },
                                  .epi = SL_EPI_ADD });
     return out;
 }
 
-sl_value sl_norm_swiglu(sl_graph *g, int layer, sl_value x, const sl_norm *norm, const sl_tensor *gate,
-                        const sl_tensor *up)
+sl_value sl_norm_swiglu(sl_graph *g, int layer, sl_value x, const sl_norm *norm, const sl_proj *gate, const sl_proj *up)
 {
-    const sl_value out = sl_graph_value(g, "ffn_up", SL_ROWS_TOKENS, gate->rows);
+    const sl_value out = sl_graph_value(g, "ffn_up", SL_ROWS_TOKENS, gate->w.rows);
     sl_graph_append(g, &(sl_op){ .kind = SL_OP_LINEAR,
                                  .name = "ffn_up",
                                  .layer = layer,
@@ -68,7 +68,8 @@ sl_value sl_norm_swiglu(sl_graph *g, int layer, sl_value x, const sl_norm *norm,
                                  .n_w = 2,
                                  .in = { x },
                                  .out = { out },
-                                 .w = { *gate, *up },
+                                 .w = { gate->w, up->w },
+                                 .bias = { gate->bias, up->bias },
                                  .pre = SL_PRE_NORM,
                                  .norm = *norm,
                                  .epi = SL_EPI_SWIGLU });
@@ -177,6 +178,13 @@ typedef struct sl_tile {
     size_t t0, t1; /* rows of the operation */
 } sl_tile;
 
+/* y[t][0..n) += bias of rows r0..r0+n, for T tokens. */
+static void add_bias(const sl_kernels *k, float *y, size_t ld, const float *bias, size_t r0, size_t n, size_t T)
+{
+    for (size_t t = 0; bias && t < T; t++, y += ld)
+        k->add(y, y, bias + r0, n);
+}
+
 static void add_residual(const sl_graph *g, const sl_op *op, sl_lane *lane, const sl_tile *tile)
 {
     const size_t ld = sl_graph_info(g, op->out[0])->width;
@@ -234,11 +242,14 @@ static void run_tile(const sl_graph *g, const sl_op *op, sl_lane *lane, const sl
         float *up = y + T * n;
         sl_linear(env->k, env->act, y, n, &op->w[0], tile->r0, tile->r1, act, tile->t0, tile->t1, scratch);
         sl_linear(env->k, env->act, up, n, &op->w[1], tile->r0, tile->r1, act, tile->t0, tile->t1, scratch);
+        add_bias(env->k, y, n, op->bias[0], tile->r0, n, T);
+        add_bias(env->k, up, n, op->bias[1], tile->r0, n, T);
         swiglu(g, op, lane, tile, y, up);
     } else {
         const size_t ld = sl_graph_info(g, op->out[0])->width;
         float *out = lane->value[op->out[0]] + tile->t0 * ld + tile->r0;
         sl_linear(env->k, env->act, out, ld, &op->w[0], tile->r0, tile->r1, act, tile->t0, tile->t1, scratch);
+        add_bias(env->k, out, ld, op->bias[0], tile->r0, n, T);
         if (op->epi == SL_EPI_ADD)
             add_residual(g, op, lane, tile);
     }
@@ -253,6 +264,7 @@ static void run_head_tile(const sl_op *op, sl_lane *lane, const sl_act *act, siz
     const size_t head = which == 0 ? index : which == 1 ? index - hs->H : index - hs->H - hs->Hkv;
     const sl_tile tile = { head * hs->C, (head + 1) * hs->C, t0, t1 };
     sl_linear(lane->env->k, lane->env->act, y, hs->C, &op->w[which], tile.r0, tile.r1, act, t0, t1, scratch);
+    add_bias(lane->env->k, y, hs->C, op->bias[which], tile.r0, hs->C, t1 - t0);
     finish_head(op, lane, &tile, which, head, y);
     if (which == 0)
         lane->written_bytes += (t1 - t0) * hs->C * sizeof(float);
