@@ -73,7 +73,7 @@ size_t sl_added_find_start(const sl_added *a, const char *text, size_t len, size
             node = sl_trie_step(&a->trie, node, (unsigned char)text[k]);
             if (node == 0)
                 break;
-            if (a->trie.value[node] >= 0)
+            if (a->trie.node[node].value >= 0)
                 return i;
         }
         if (node != 0) /* the text ends inside a token */

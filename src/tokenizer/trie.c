@@ -86,11 +86,11 @@ static void fill(sl_trie *t, const entry *e, const sl_bytes *text, uint32_t *fro
         }
         uint32_t at = from[k];
         const uint32_t end = till[k];
-        t->first[k] = free_node;
-        t->value[k] = -1;
+        t->node[k].first = free_node;
+        t->node[k].value = -1;
         for (; at < end && text[e[at].number].len == depth; at++)
-            if (t->value[k] < 0)
-                t->value[k] = (int32_t)e[at].number;
+            if (t->node[k].value < 0)
+                t->node[k].value = (int32_t)e[at].number;
         while (at < end) {
             const unsigned char byte = (unsigned char)text[e[at].number].data[depth];
             t->label[free_node] = byte;
@@ -103,7 +103,7 @@ static void fill(sl_trie *t, const entry *e, const sl_bytes *text, uint32_t *fro
             free_node++;
         }
     }
-    t->first[t->n] = free_node;
+    t->node[t->n].first = free_node;
 }
 
 sl_status sl_trie_init(sl_trie *t, const sl_bytes *text, size_t n, sl_err *err)
@@ -124,12 +124,11 @@ sl_status sl_trie_init(sl_trie *t, const sl_bytes *text, size_t n, sl_err *err)
     if (e && kept > 0) {
         sort(e, e + n, kept, text);
         t->n = 1 + count_nodes(e, text, kept);
-        t->first = sl_mem_alloc((t->n + 1) * sizeof *t->first);
+        t->node = sl_mem_alloc((t->n + 1) * sizeof *t->node);
         t->label = sl_mem_zalloc(t->n, sizeof *t->label);
-        t->value = sl_mem_alloc(t->n * sizeof *t->value);
         range = sl_mem_alloc(2 * t->n * sizeof *range);
     }
-    if (!e || (kept > 0 && (!t->first || !t->label || !t->value || !range))) {
+    if (!e || (kept > 0 && (!t->node || !t->label || !range))) {
         rc = sl_fail(err, SL_ENOMEM, "a table of %zu tokens", n);
         sl_trie_fini(t);
     } else if (kept > 0) {
@@ -144,9 +143,8 @@ sl_status sl_trie_init(sl_trie *t, const sl_bytes *text, size_t n, sl_err *err)
 
 void sl_trie_fini(sl_trie *t)
 {
-    sl_mem_free(t->first);
+    sl_mem_free(t->node);
     sl_mem_free(t->label);
-    sl_mem_free(t->value);
     *t = (sl_trie){ 0 };
 }
 
@@ -156,8 +154,8 @@ int32_t sl_trie_longest(const sl_trie *t, const char *text, size_t n, size_t *le
     *len = 0;
     uint32_t node = 0;
     for (size_t i = 0; i < n && (node = sl_trie_step(t, node, (unsigned char)text[i])) != 0; i++)
-        if (t->value[node] >= 0) {
-            best = t->value[node];
+        if (t->node[node].value >= 0) {
+            best = t->node[node].value;
             *len = i + 1;
         }
     return best;

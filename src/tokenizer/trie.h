@@ -1,7 +1,7 @@
 /* trie.h - a set of byte strings, walked byte by byte. 9 bytes for a node; read-only once made.
  *
  * Nodes lie in the order of their depth, so those that follow one node are neighbours and need
- * no links: first[k]..first[k + 1].
+ * no links: from one node's `first` to the next one's.
  */
 #ifndef SL_TOKENIZER_TRIE_H
 #define SL_TOKENIZER_TRIE_H
@@ -12,10 +12,12 @@
 #include "tokenizer/vocab.h"
 
 typedef struct sl_trie {
-    size_t n;            /* nodes; node 0 is the root; 0: an empty set without memory */
-    uint32_t *first;     /* [n + 1] */
-    uint8_t *label;      /* [n] the byte that leads here */
-    int32_t *value;      /* [n] number of the string that ends here, -1: none */
+    size_t n; /* nodes; node 0 is the root; 0: an empty set without memory */
+    struct sl_trie_node {
+        uint32_t first;  /* of the nodes that follow */
+        int32_t value;   /* number of the string that ends here, -1: none */
+    } * node;            /* [n + 1] */
+    uint8_t *label;      /* [n] the byte that leads to a node */
     uint32_t after[256]; /* the node behind each first byte, 0: none */
 } sl_trie;
 
@@ -29,7 +31,7 @@ static inline uint32_t sl_trie_step(const sl_trie *t, uint32_t node, unsigned ch
 {
     if (node == 0)
         return t->after[byte];
-    uint32_t lo = t->first[node], hi = t->first[node + 1];
+    uint32_t lo = t->node[node].first, hi = t->node[node + 1].first;
     while (hi - lo > 8) { /* labels ascend */
         const uint32_t mid = lo + (hi - lo) / 2;
         if (t->label[mid] <= byte)

@@ -147,7 +147,7 @@ static bool forward(const sl_unigram *u, sl_unigram_work *w, window *win, const 
         place = sl_trie_step(t, place, (unsigned char)text[k]);
         if (place == 0)
             break;
-        const int32_t id = t->value[place];
+        const int32_t id = t->node[place].value;
         if (id < 0)
             continue;
         if (!extend(w, win, k + 1))
