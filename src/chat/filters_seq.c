@@ -1,5 +1,7 @@
 /* filters_seq.c - Jinja's filters on sequences and mappings. Those that are generators in Jinja
  * return iterators here, which work when they are walked. */
+#include <math.h>
+
 #include "base/num.h"
 #include "chat/builtin_in.h"
 #include "chat/render_in.h"
@@ -362,13 +364,38 @@ static sl_status next_batch(sl_jj_render *r, sl_jj_iter *it, sl_jj_value *out, b
     return SL_OK;
 }
 
+/* Batches of a size that no list can have: one of everything, behind an empty one if the size is 0. */
+static sl_status never_full(sl_jj_render *r, sl_jj_value v, bool none, double fill_to, sl_jj_value *out)
+{
+    sl_jj_seq *all = NULL, *batches = NULL, *empty = NULL;
+    sl_jj_iter *it = NULL;
+    TRY(sl_jj_collect(r, v, &all));
+    TRY(sl_jj_seq_new(r, 2, &batches));
+    TRY(sl_jj_seq_new(r, 0, &empty));
+    if (all->n > 0 && (double)all->n < fill_to)
+        return sl_jj_fail(r, SL_EFORMAT, "batch: a size that is no integer cannot be filled up");
+    if (all->n > 0 && none)
+        TRY(sl_jj_seq_push(r, batches, sl_jj_seq_value(SL_JJ_LIST, empty)));
+    if (all->n > 0)
+        TRY(sl_jj_seq_push(r, batches, sl_jj_seq_value(SL_JJ_LIST, all)));
+    TRY(sl_jj_iter_open(r, sl_jj_seq_value(SL_JJ_LIST, batches), &it));
+    *out = sl_jj_iter_value(it);
+    return SL_OK;
+}
+
 static sl_status batch(sl_jj_render *r, sl_jj_value v, args arg, sl_jj_value *out)
 {
     sl_jj_iter *it = NULL;
+    const bool is_float = arg[0].kind == SL_JJ_FLOAT;
     TRY(sl_jj_iter_new(r, next_batch, v, &it));
-    TRY(sl_jj_arg_int(r, arg[0], 0, &it->step));
+    if (is_float && arg[0].u.f >= 1 && arg[0].u.f < 0x1p53 && floor(arg[0].u.f) == arg[0].u.f)
+        it->step = (int64_t)arg[0].u.f;
+    else if (is_float)
+        return never_full(r, v, false, or_none(arg[1]).kind == SL_JJ_NONE ? 0 : arg[0].u.f, out);
+    else
+        TRY(sl_jj_arg_int(r, arg[0], 0, &it->step));
     if (it->step <= 0)
-        return sl_jj_fail(r, SL_EUNSUPPORTED, "batch: a size below 1");
+        return never_full(r, v, it->step == 0, 0, out);
     it->fallback = or_none(arg[1]);
     *out = sl_jj_iter_value(it);
     return SL_OK;

@@ -225,7 +225,9 @@ static double round_decimal(double f, int64_t digits)
     /* "12345.678" with cut 2 reads as 123.45678, which %.0f rounds; then the zeros come back. */
     snprintf(scaled, sizeof scaled, "%.*s.%.*s%s", (int)(start + whole - cut), text, (int)cut,
              text + start + whole - cut, text + start + whole + 1);
-    const double q = nearbyint(strtod(scaled[start] == '.' ? "0" : scaled, NULL));
+    if (scaled[start] == '.' && strtod(scaled + start, NULL) <= 0.5)
+        return copysign(0.0, f);
+    const double q = nearbyint(strtod(scaled, NULL));
     snprintf(text, sizeof text, "%.0fe%d", q, (int)cut);
     return strtod(text, NULL);
 }
@@ -248,11 +250,25 @@ static sl_status round_int(sl_jj_render *r, int64_t v, int64_t digits, sl_jj_val
     return SL_OK;
 }
 
+/* round(f, none) of Python. */
+static sl_status round_to_int(sl_jj_render *r, double f, sl_jj_value *out)
+{
+    int64_t i = 0;
+    bool over = false;
+    if (!float_to_int(nearbyint(f), &i, &over))
+        return sl_jj_fail(r, SL_EFORMAT, "cannot convert float to integer");
+    *out = sl_jj_int(i);
+    return over ? sl_jj_fail(r, SL_EUNSUPPORTED, "an integer beyond 64 bits") : SL_OK;
+}
+
 static sl_status filter_round(sl_jj_render *r, sl_jj_value v, const sl_jj_value *arg, sl_jj_value *out)
 {
     int64_t digits = 0;
     const sl_jj_value method = arg[1].kind == SL_JJ_MISSING ? sl_jj_text("common") : arg[1];
-    TRY(sl_jj_arg_int(r, arg[0], 0, &digits));
+    if (arg[0].kind == SL_JJ_NONE && sl_jj_str_is(method, "common") && v.kind == SL_JJ_FLOAT)
+        return round_to_int(r, v.u.f, out);
+    if (arg[0].kind != SL_JJ_NONE || !sl_jj_is_number(v) || !sl_jj_str_is(method, "common"))
+        TRY(sl_jj_arg_int(r, arg[0], 0, &digits));
     if (v.kind == SL_JJ_UNDEFINED)
         return sl_jj_fail_undefined(r, v);
     if (!sl_jj_is_number(v))

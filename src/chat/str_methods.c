@@ -27,12 +27,10 @@ static sl_status replace(sl_jj_render *r, sl_jj_value self, args arg, sl_jj_valu
     int64_t count = -1;
     sl_jj_value from = arg[0], to = arg[1];
     TRY(sl_jj_want_str(r, "replace", from));
+    if (self.flag)
+        TRY(sl_jj_escape(r, to, &to));
     TRY(sl_jj_want_str(r, "replace", to));
     TRY(sl_jj_arg_int(r, arg[2], -1, &count));
-    if (self.flag) {
-        TRY(sl_jj_escape(r, from, &from));
-        TRY(sl_jj_escape(r, to, &to));
-    }
     return sl_jj_str_replace(r, self, from, to, count, out);
 }
 
@@ -208,11 +206,8 @@ static sl_status split_spaces(sl_jj_render *r, sl_jj_value self, int64_t max, sl
         if (i == self.len)
             return SL_OK;
         size_t end = i;
-        if (max-- == 0) { /* the rest, but for the space at its end */
-            sl_jj_value rest = sl_jj_str(self.u.s + i, self.len - i);
-            TRY(sl_jj_str_strip(r, rest, sl_jj_none(), SL_JJ_RIGHT, &rest));
-            return push_part(r, s, self, i, i + rest.len);
-        }
+        if (max-- == 0) /* the rest, with the space at its end */
+            return push_part(r, s, self, i, self.len);
         while (end < self.len && !sl_jj_is_space(sl_jj_utf8_get(self.u.s + end, &w)))
             end += w;
         TRY(push_part(r, s, self, i, end));
@@ -256,10 +251,8 @@ static sl_status rsplit_spaces(sl_jj_render *r, sl_jj_value self, int64_t max, s
         end = left.len;
         if (end == 0)
             return SL_OK;
-        if (max-- == 0) {
-            TRY(sl_jj_str_strip(r, left, sl_jj_none(), SL_JJ_LEFT, &left));
-            return push_part(r, s, self, (size_t)(left.u.s - self.u.s), end);
-        }
+        if (max-- == 0)
+            return push_part(r, s, self, 0, end);
         size_t from = end;
         while (from > 0) {
             const size_t last = sl_jj_utf8_last(self.u.s, from);
@@ -345,7 +338,7 @@ static sl_status splitlines(sl_jj_render *r, sl_jj_value self, args arg, sl_jj_v
 
 static sl_status join(sl_jj_render *r, sl_jj_value self, args arg, sl_jj_value *out)
 {
-    return sl_jj_str_join(r, self, arg[0], false, out);
+    return sl_jj_str_join(r, self, arg[0], self.flag != 0, out);
 }
 
 static sl_status ljust(sl_jj_render *r, sl_jj_value self, args arg, sl_jj_value *out)

@@ -2,6 +2,7 @@
 """Compare the template engine with Python's jinja2, set up as Transformers sets it up.
 
     differential.py RENDER_MAIN [--count N] [--seed S] [--show N] [--published]
+    differential.py RENDER_MAIN --matrix N [--show N]
 
 Templates come from a grammar (generate.py) and from mutations of real ones (mutate.py): those in
 tests/data/chat, and with --published those of published.py, each in a context of its kind, sometimes
@@ -11,6 +12,7 @@ Exits 77 (skipped) where Python lacks jinja2."""
 
 import argparse
 import collections
+import itertools
 import json
 import pathlib
 import random
@@ -26,6 +28,7 @@ except ImportError:
 
 import families
 import generate
+import matrix
 import mutate
 import published
 
@@ -90,6 +93,7 @@ def main():
     p.add_argument("--seed", type=int, default=1)
     p.add_argument("--show", type=int, default=10)
     p.add_argument("--published", action="store_true")
+    p.add_argument("--matrix", type=int, metavar="N", help="every Nth template of matrix.py instead of random ones")
     a = p.parse_args()
     rng = random.Random(a.seed)
     small = [json.loads(line)["template"] for line in (DATA / "jinja.jsonl").read_text().splitlines()]
@@ -99,7 +103,11 @@ def main():
         large += sorted(set(published.templates(published.SMALL + published.LARGE).values()))
     contexts = [reference.context_of({"messages": messages} | more, families.TOKENS)
                 for name, (messages, more) in families.CONVERSATIONS.items() if name != "long"]
-    cases = list(make(rng, a.count, {"small": small + large[:4], "large": large}, contexts))
+    if a.matrix:
+        cases = [(t, generate.CONTEXT) for t in itertools.islice(matrix.templates(), a.seed % a.matrix, None, a.matrix)]
+        a.count = len(cases)
+    else:
+        cases = list(make(rng, a.count, {"small": small + large[:4], "large": large}, contexts))
     lines = "".join(json.dumps({"template": t, "context": c | {"strftime_now": reference.CLOCK}}) + "\n" for t, c in cases)
     run = subprocess.run([a.render_main], input=lines, capture_output=True, text=True, check=False, timeout=600)
     if run.returncode != 0:
@@ -123,7 +131,7 @@ def main():
         else:
             n["wrong"] += 1
             if n["wrong"] <= a.show:
-                small = shrink(a.render_main, template, context)
+                small = template if a.matrix else shrink(a.render_main, template, context)
                 print("---\n%s\nshrunk: %r\nwant: %r\ngot:  %r" % (template, small, want if want is not None else err, ours.get("text", ours)))
                 if context is not generate.CONTEXT:
                     print("context:", json.dumps(context))

@@ -107,6 +107,16 @@ CONVERSATIONS = {
         "tools_in_user_message": False, "builtin_tools": ["python", "browser"], "model_identity": "You are X.", "xml_tools": [],
         "python_tools": ["f"], "preserve_thinking": True, "clear_thinking": False, "add_vision_id": True, "custom_tools": [TIME],
         "thinking_budget": 512, "reasoning_effort": "low", "keep_past_thinking": True, "truncate_history_thinking": False}}),
+    "still other variables": (TALK + USED, {"tools": [WEATHER, TIME], "chat_template_kwargs": {
+        "documents": [{"title": "T\u00fc", "text": "One <b>\nfact.", "doc_id": 7}, {"title": "U", "text": "x"}], "enable_citations": True,
+        "grounding": "enabled", "citation_mode": "fast", "safety_mode": "STRICT", "response_format": {"type": "json_object"},
+        "developer_preamble": "Be terse.", "platform_instruction_override": "P", "knowledge_cutoff": "2024-10", "low_effort": True,
+        "current_date": "2025-05-01", "thinking_mode": "on", "thinking_effort": "high", "thinking_option": "on", "is_training": False,
+        "render_assistant_messages_raw": False, "skip_think": True, "skip_thinking": False, "controls": {"length": "long"},
+        "custom_instructions": "C", "available_tools": [TIME], "tool_choice": "auto", "functions": [TIME["function"]], "datetime": "now",
+        "reasoning_mode": "deep", "reasoning_strength": 3, "drop_thinking": True, "keep_reasoning": True, "add_thoughts": True,
+        "default_system_prompt": "D", "role_to_predict": "assistant", "include_thinking": True, "think_render_option": "all",
+        "regen_tool_call_ids": True, "tool_output_instructions": "I", "examples_info": "E", "cls_token": "<c>", "sep_token": "<p>"}}),
     "users in a row": ([user("a"), user("b"), user("c")], {}),
     "assistant first": ([bot("Hello"), user("Hi")], {}),
     "assistants in a row": ([user("a"), bot("b"), bot("c"), user("d")], {}),
@@ -144,7 +154,7 @@ def transformers_renderer():
     try:
         from transformers.utils import chat_template_utils as utils
     except ImportError:
-        if os.environ.get("VIRTUAL_ENV") or str(published.cache()) in sys.executable:
+        if str(published.cache()) in sys.executable:
             raise
         own_transformers()
 

@@ -3,6 +3,7 @@ does to messages first, and a clock that stands still. Checked against Transform
 --transformers. Written from the behaviour of transformers 5.24, src/transformers/utils/chat_template_utils.py.
 """
 
+import copy
 import datetime
 import functools
 import json
@@ -101,7 +102,8 @@ compiled = functools.lru_cache(ENV.from_string)
 
 
 def render(template, context):
-    return attempt(lambda: compiled(template).render(**context))
+    """With a copy of the context: `list|indent` adds to the list before it fails."""
+    return attempt(lambda: compiled(template).render(**copy.deepcopy(context)))
 
 
 REASONING = ("reasoning_content", "thinking", "reasoning")
