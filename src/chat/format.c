@@ -20,16 +20,46 @@ static bool one_of(const char *set, char c)
 }
 
 typedef struct spec { /* of one field */
-    bool left, plus, space, alt, zero, has_width, has_precision, comma, center, internal;
+    bool left, plus, minus, space, alt, zero, has_width, has_precision, center, internal, no_minus_zero;
+    char group; /* between thousands: ',' or '_' */
     int64_t width, precision;
     uint32_t fill;
     char type;
 } spec;
 
+static sl_status put_padded(sl_jj_render *r, sl_jj_buf *b, const spec *s, const char *prefix, const char *body,
+                            size_t n);
+
+/* The same with a separator in the digits that begin the body: every 3, or every 4 bits of base 2, 8
+ * and 16. Zeros that fill the width are digits, too. */
+static sl_status put_grouped(sl_jj_render *r, sl_jj_buf *b, const spec *s, const char *prefix, const char *body,
+                             size_t n)
+{
+    const bool bits = one_of("boxX", s->type);
+    const size_t every = bits ? 4 : 3;
+    const size_t digits = SL_MIN(strspn(body, bits ? "0123456789abcdefABCDEF" : "0123456789"), n);
+    const int64_t want = s->width - (int64_t)strlen(prefix) - (int64_t)(n - digits);
+    size_t total = digits;
+    spec plain = *s;
+    sl_jj_buf text = { 0 };
+    while (digits > 0 && s->internal && s->fill == '0' && (int64_t)(total + (total - 1) / every) < want)
+        total++;
+    for (size_t i = 0; i < total; i++) {
+        if (i > 0 && (total - i) % every == 0)
+            TRY(sl_jj_buf_add(r, &text, &s->group, 1));
+        TRY(sl_jj_buf_add(r, &text, i < total - digits ? "0" : body + (i - (total - digits)), 1));
+    }
+    TRY(sl_jj_buf_add(r, &text, body + digits, n - digits));
+    plain.group = '\0';
+    return put_padded(r, b, &plain, prefix, text.data, text.n);
+}
+
 /* Sign and prefix, then padding or zeros, then the digits: in that order. */
 static sl_status put_padded(sl_jj_render *r, sl_jj_buf *b, const spec *s, const char *prefix, const char *body,
                             size_t n)
 {
+    if (s->group)
+        return put_grouped(r, b, s, prefix, body, n);
     const size_t len = strlen(prefix) + sl_jj_utf8_count(body, n);
     const size_t pad = s->has_width && s->width > (int64_t)len ? (size_t)s->width - len : 0;
     char fill[4] = "";
@@ -52,19 +82,11 @@ static const char *sign_of(const spec *s, bool negative)
     return negative ? "-" : s->plus ? "+" : s->space ? " " : "";
 }
 
-/* 1234567 -> 1,234,567, of the digits in front of a point or exponent. */
-static size_t add_commas(char *text, size_t size)
+/* `text`: what will be shown of the number; the option z knows no negative zero. */
+static const char *sign_of_float(const spec *s, double f, const char *text)
 {
-    size_t whole = 0, n = strlen(text);
-    while (text[whole] >= '0' && text[whole] <= '9')
-        whole++;
-    for (size_t at = whole; at > 3 && n + 1 < size;) {
-        at -= 3;
-        memmove(text + at + 1, text + at, n - at + 1);
-        text[at] = ',';
-        n++;
-    }
-    return n;
+    const bool zero = s->no_minus_zero && text[strspn(text, "0.")] == '\0';
+    return sign_of(s, signbit(f) && !isnan(f) && !zero);
 }
 
 static sl_status put_int(sl_jj_render *r, sl_jj_buf *b, const spec *s, int64_t v)
@@ -87,8 +109,6 @@ static sl_status put_int(sl_jj_render *r, sl_jj_buf *b, const spec *s, int64_t v
              : base == 2           ? "0b"
              : s->type == 'X'      ? "0X"
                                    : "0x");
-    if (s->comma)
-        len = add_commas(digits, sizeof digits);
     return put_padded(r, b, s, prefix, digits, len);
 }
 
@@ -123,9 +143,7 @@ static sl_status put_float(sl_jj_render *r, sl_jj_buf *b, const spec *s, double 
         snprintf(text, sizeof text, fmt, precision, fabs(f));
 #pragma GCC diagnostic pop
     }
-    if (s->comma)
-        (void)add_commas(text, sizeof text);
-    return put_padded(r, b, s, sign_of(s, signbit(f) && !isnan(f)), text, strlen(text));
+    return put_padded(r, b, s, sign_of_float(s, f, text), text, strlen(text));
 }
 
 static sl_status put_text(sl_jj_render *r, sl_jj_buf *b, const spec *s, sl_jj_value text)
@@ -183,6 +201,10 @@ static sl_status parse_percent(sl_jj_render *r, sl_jj_value fmt, size_t *i, perc
 {
     const char *p = fmt.u.s;
     bool named = false;
+    if (*i < fmt.len && p[*i] == '%') {
+        s->type = p[(*i)++];
+        return SL_OK;
+    }
     if (*i < fmt.len && p[*i] == '(') {
         const size_t start = *i + 1;
         size_t end = start;
@@ -228,7 +250,9 @@ static sl_status parse_percent(sl_jj_render *r, sl_jj_value fmt, size_t *i, perc
     if (*i >= fmt.len)
         return bad_format(r, "incomplete format");
     s->type = p[(*i)++];
-    if (s->type != '%' && !named)
+    if (s->type == '%')
+        return bad_format(r, "options for a percent sign");
+    if (!named)
         TRY(next_arg(r, a, arg));
     return SL_OK;
 }
@@ -359,7 +383,12 @@ static sl_status parse_spec(sl_jj_render *r, sl_jj_value text, spec *s, char *al
     }
     if (p < end && one_of("+- ", *p)) {
         s->plus = *p == '+';
+        s->minus = *p == '-';
         s->space = *p == ' ';
+        p++;
+    }
+    if (p < end && *p == 'z') {
+        s->no_minus_zero = true;
         p++;
     }
     if (p < end && *p == '#') {
@@ -374,10 +403,10 @@ static sl_status parse_spec(sl_jj_render *r, sl_jj_value text, spec *s, char *al
         s->has_width = true;
         s->width = s->width * 10 + (*p - '0');
     }
-    if (p < end && *p == ',') {
-        s->comma = true;
-        p++;
-    }
+    if (p < end && (*p == ',' || *p == '_'))
+        s->group = *p++;
+    if (p < end && s->group && (*p == ',' || *p == '_'))
+        return bad_format(r, "two kinds of separators");
     if (p < end && *p == '.') {
         s->has_precision = true;
         if (++p == end || *p < '0' || *p > '9')
@@ -433,8 +462,7 @@ static sl_status put_short(sl_jj_render *r, sl_jj_buf *b, const spec *s, double 
     } else {
         snprintf(text, sizeof text, "%s", isnan(f) ? "nan" : "inf");
     }
-    const size_t len = s->comma ? add_commas(text, sizeof text) : strlen(text);
-    return put_padded(r, b, s, sign_of(s, signbit(f) && !isnan(f)), text, len);
+    return put_padded(r, b, s, sign_of_float(s, f, text), text, strlen(text));
 }
 
 static sl_status format_number(sl_jj_render *r, sl_jj_buf *b, spec *s, sl_jj_value v)
@@ -444,8 +472,10 @@ static sl_status format_number(sl_jj_render *r, sl_jj_buf *b, spec *s, sl_jj_val
     if (v.kind != SL_JJ_FLOAT && (!s->type || one_of("dxXobn", s->type))) {
         if (s->has_precision)
             return bad_format(r, "a precision for an integer");
-        if (s->comma && s->type && s->type != 'd')
-            return bad_format(r, "a comma for this type");
+        if (s->group && s->type && s->type != 'd' && (s->group == ',' || s->type == 'n'))
+            return bad_format(r, "a separator for this type");
+        if (s->no_minus_zero)
+            return bad_format(r, "the option z for an integer");
         return put_int(r, b, s, sl_jj_integral(v));
     }
     if (v.kind != SL_JJ_FLOAT && s->type == 'c')
@@ -455,13 +485,19 @@ static sl_status format_number(sl_jj_render *r, sl_jj_buf *b, spec *s, sl_jj_val
         char text[48] = "";
         const size_t n = sl_jj_float_text(text, fabs(f));
         text[n] = '\0';
-        const size_t len = s->comma ? add_commas(text, sizeof text) : n;
-        return put_padded(r, b, s, sign_of(s, signbit(f) && !isnan(f)), text, len);
+        char *e = s->alt && !strchr(text, '.') ? strchr(text, 'e') : NULL;
+        if (e) { /* # wants a point */
+            memmove(e + 1, e, strlen(e) + 1);
+            *e = '.';
+        }
+        return put_padded(r, b, s, sign_of_float(s, f, text), text, strlen(text));
     }
+    if (s->type == '\0' && s->alt)
+        return sl_jj_fail(r, SL_EUNSUPPORTED, "# with a precision and no type in a format string");
     if (s->type == '\0')
         return put_short(r, b, s, f);
-    if (s->type == 'n' && s->comma)
-        return bad_format(r, "a comma for this type");
+    if (s->type == 'n' && s->group)
+        return bad_format(r, "a separator for this type");
     if (s->type == 'n') /* the locale's, which is C */
         s->type = 'g';
     if (!one_of("eEfFgG%", s->type))
@@ -480,7 +516,8 @@ static sl_status format_value(sl_jj_render *r, sl_jj_buf *b, sl_jj_value v, sl_j
     }
     if (v.kind != SL_JJ_STR && text.len > 0)
         return bad_format(r, "a format specifier for this type");
-    if (align == '=' || s.plus || s.space || s.comma || s.alt || (s.type && s.type != 's'))
+    if (align == '=' || s.plus || s.minus || s.space || s.group || s.alt || s.no_minus_zero ||
+        (s.type && s.type != 's'))
         return bad_format(r, "a specifier that is not for strings");
     set_align(&s, align, false);
     TRY(sl_jj_to_str(r, v, &v));

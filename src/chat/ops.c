@@ -14,6 +14,8 @@ static const char *const op_text[] = {
 
 static sl_status bad_types(sl_jj_render *r, sl_jj_op op, sl_jj_value a, sl_jj_value b)
 {
+    if (op == SL_JJ_SUB && a.kind != SL_JJ_UNDEFINED && (a.kind == SL_JJ_VIEW || b.kind == SL_JJ_VIEW))
+        return sl_jj_fail(r, SL_EUNSUPPORTED, "sets, and so the difference of views of dicts, are not supported");
     if (a.kind == SL_JJ_UNDEFINED || b.kind == SL_JJ_UNDEFINED)
         return sl_jj_fail_undefined(r, a.kind == SL_JJ_UNDEFINED ? a : b);
     return sl_jj_fail(r, SL_EFORMAT, "unsupported operand types for %s: '%s' and '%s'", op_text[op], sl_jj_type_name(a),

@@ -203,6 +203,8 @@ sl_status sl_jj_order(sl_jj_render *r, sl_jj_value a, sl_jj_value b, int *out)
     }
     if (a.kind == SL_JJ_UNDEFINED || b.kind == SL_JJ_UNDEFINED)
         return sl_jj_fail_undefined(r, a.kind == SL_JJ_UNDEFINED ? a : b);
+    if (a.kind == SL_JJ_VIEW && b.kind == SL_JJ_VIEW)
+        return sl_jj_fail(r, SL_EUNSUPPORTED, "comparing views of dicts is not supported");
     return sl_jj_fail(r, SL_EFORMAT, "no order between '%s' and '%s'", sl_jj_type_name(a), sl_jj_type_name(b));
 }
 
