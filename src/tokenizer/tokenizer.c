@@ -11,17 +11,27 @@
  * end a turn with one and a document with another, and files name only one of the two. Where a
  * model calls a tool it stops as well. */
 static const char *const END_TEXTS[] = {
-    "<|im_end|>",      "<|endoftext|>",
-    "<|eot_id|>",      "<|eom_id|>",
-    "<|end_of_text|>", "<end_of_turn>",
-    "<|EOT|>",         "</s>",
-    "<|end|>",         "<\uff5cend\u2581of\u2581sentence\uff5c>",
-    "[EOS]",           "<|return|>",
-    "<|call|>",        "<|eot|>",
-    "<|end_of_turn|>", "<|user|>",
-    "<|observation|>", "<eos>",
-    "<|eos|>",         "<EOD>",
-    "<turn|>",         "[e~[",
+    "<|im_end|>",
+    "<|endoftext|>",
+    "<|eot_id|>",
+    "<|eom_id|>",
+    "<|end_of_text|>",
+    "<end_of_turn>",
+    "<|EOT|>",
+    "</s>",
+    "<\uff5cend\u2581of\u2581sentence\uff5c>",
+    "[EOS]",
+    "<|return|>",
+    "<|call|>",
+    "<|eot|>",
+    "<|end_of_turn|>",
+    "<|user|>",
+    "<|observation|>",
+    "<eos>",
+    "<|eos|>",
+    "<EOD>",
+    "<turn|>",
+    "[e~[",
 };
 
 /* --- making ------------------------------------------------------------------------------ */
@@ -66,6 +76,13 @@ static void mark_end(sl_tokenizer *t, int32_t id)
         t->lexicon.kind[id] |= SL_LEXICON_END;
 }
 
+/* -1: no control token is called so. */
+static int32_t control_token(const sl_tokenizer *t, const char *text)
+{
+    const int32_t id = sl_tokenizer_find(t, text, strlen(text));
+    return id >= 0 && sl_lexicon_kind(&t->lexicon, (size_t)id) == SL_TOKEN_CONTROL ? id : -1;
+}
+
 static void mark_tokens(sl_tokenizer *t, const sl_vocab *v)
 {
     for (size_t i = 0; i < v->n_added; i++)
@@ -75,11 +92,11 @@ static void mark_tokens(sl_tokenizer *t, const sl_vocab *v)
     mark_end(t, v->eot);
     for (size_t i = 0; i < v->n_ends; i++)
         mark_end(t, v->ends[i]);
-    for (size_t i = 0; i < SL_COUNT(END_TEXTS); i++) {
-        const int32_t id = sl_tokenizer_find(t, END_TEXTS[i], strlen(END_TEXTS[i]));
-        if (id >= 0 && sl_lexicon_kind(&t->lexicon, (size_t)id) == SL_TOKEN_CONTROL)
-            mark_end(t, id);
-    }
+    for (size_t i = 0; i < SL_COUNT(END_TEXTS); i++)
+        mark_end(t, control_token(t, END_TEXTS[i]));
+    /* In Phi's vocabularies it ends a turn; in gpt-oss', which has both of these, each message of one. */
+    if (control_token(t, "<|return|>") < 0 || control_token(t, "<|call|>") < 0)
+        mark_end(t, control_token(t, "<|end|>"));
 }
 
 static sl_status keep_around(sl_tokenizer *t, const sl_vocab *v, sl_err *err)

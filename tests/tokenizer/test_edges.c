@@ -272,6 +272,22 @@ static void ids_that_end_an_answer(void **state)
     sl_vocab_fini(&s.v);
 }
 
+/* "<|end|>" ends a turn, unless the vocabulary says that it ends the messages of one. */
+static void end_of_a_message(void **state)
+{
+    (void)state;
+    static const char *const texts[] = { "<|end|>", "<|return|>", "<|call|>" };
+    small s;
+    for (size_t n = 1; n <= SL_COUNT(texts); n++) {
+        begin(&s, SL_MODEL_SCORES, false, texts, n);
+        memset(s.v.kinds + 3, SL_TOKEN_CONTROL, n);
+        sl_tokenizer *t = made(&s);
+        assert_int_equal(sl_tokenizer_ends(t, 3), n < 3);
+        assert_int_equal(sl_tokenizer_ends(t, 4), n > 1);
+        sl_tokenizer_destroy(t);
+    }
+}
+
 /* Bug report B37: ids that nobody named give nothing, also in a stream. */
 static void ids_without_a_name(void **state)
 {
@@ -466,6 +482,7 @@ int main(void)
         cmocka_unit_test(whole_pieces),
         cmocka_unit_test(long_texts_are_cut),
         cmocka_unit_test(ids_that_end_an_answer),
+        cmocka_unit_test(end_of_a_message),
         cmocka_unit_test(ids_without_a_name),
         cmocka_unit_test(answers_behind_a_prompt),
         cmocka_unit_test(spaces_in_front_of_pieces),
