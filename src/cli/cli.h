@@ -37,6 +37,8 @@ typedef struct sl_args {
     const char *prompt, *file, *system;
     sl_words stop;
     bool no_template, ignore_eos;
+    /* perplexity */
+    const char *base, *save_logits;
     /* logits */
     sl_words tokens;
     const char *output;
