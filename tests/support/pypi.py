@@ -44,7 +44,9 @@ def need(name, *requirements):
     with _locked(f"venv-{name}"):
         if not done.is_file() or done.read_text() != wanted:
             shutil.rmtree(venv, ignore_errors=True)
-            subprocess.run([sys.executable, "-m", "venv", venv], check=True)
+            made = subprocess.run([sys.executable, "-m", "venv", venv], capture_output=True, text=True)
+            if made.returncode:
+                skip(f"cannot make a virtual environment: {(made.stdout + made.stderr).strip().splitlines()[-1:]}")
             made = subprocess.run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", *requirements],
                                   capture_output=True, text=True)  # fmt: skip
             if made.returncode:
