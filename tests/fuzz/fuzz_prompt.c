@@ -3,6 +3,7 @@
  * The input is a request; what follows a NUL byte is a template. Without one there is a fixed
  * template that shows everything as it is: then the ids must spell the text, and hold the control
  * tokens of the template alone. */
+#undef NDEBUG /* the assertions are what this file is for */
 #include <assert.h>
 #include <jansson.h>
 #include <stdint.h>
