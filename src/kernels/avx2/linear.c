@@ -1,5 +1,5 @@
-/* linear.c - the panel types of AVX2: linear_f32.c with rows_f32.c, linear_s16.c, linear_u.c; and the K-quants
- * that go as one of the last two, linear_k.c. */
+/* linear.c - the panel types of AVX2: linear_f32.c with rows_f32.c, linear_s16.c, linear_u.c; and what
+ * goes as one of the last two: the K-quants, linear_k.c, and nibbles with a table, linear_lut.c. */
 #include "kernels/avx2/linear_in.h"
 
 void sl_linear_init_avx2(sl_kernels *k)
@@ -8,4 +8,5 @@ void sl_linear_init_avx2(sl_kernels *k)
     sl_linear_init_avx2_s16(k);
     sl_linear_init_avx2_u(k);
     sl_linear_init_avx2_k(k);
+    sl_linear_init_avx2_lut(k);
 }

@@ -1,8 +1,5 @@
 /* linear_s16.c - panel type s16 (see linear_s16_in.h): micro; Q8_0; and a decoder for every format that is
- * groups of whole numbers and has no faster one.
- *
- * narrow of Q8_0 stays with bytes: |w| times the activation with the sign of w. maddubs adds 2 products
- * of at most 128 * 127, which is 32,512: no saturation, as activations are -127..127. */
+ * groups of whole numbers and has no faster one. */
 #include "kernels/avx2/linear_s16_in.h"
 
 #include "quant/quant.h"
@@ -135,24 +132,9 @@ SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size
     for (size_t i = 0; i < n; i++)
         acc[i] = _mm256_setzero_ps();
     for (size_t g = 0, at = 0; g < x->G; g++, at += sizeof(sl_block_q8_0)) {
-        __m256i v[8], s[S16_TILE];
+        __m256i v[8];
         transpose_group(v, row, at + offsetof(sl_block_q8_0, q));
-        UNROLL
-        for (size_t i = 0; i < 8; i++) {
-            const __m256i abs = _mm256_abs_epi8(v[i]);
-            UNROLL
-            for (size_t j = 0; j < n; j++) {
-                const __m256i a = broadcast4(x->q8 + ((t + j) * x->G + g) * SL_GROUP + 4 * i);
-                const __m256i p = _mm256_maddubs_epi16(abs, _mm256_sign_epi8(a, v[i]));
-                const __m256i sum = _mm256_madd_epi16(p, _mm256_set1_epi16(1));
-                s[j] = i ? _mm256_add_epi32(s[j], sum) : sum;
-                IN_ORDER(s[j]);
-            }
-        }
-        const __m256 scale = halves(row, at + offsetof(sl_block_q8_0, d));
-        UNROLL
-        for (size_t j = 0; j < n; j++)
-            acc[j] = add_scaled(acc[j], s[j], scale, x->d[(t + j) * x->G + g]);
+        add_bytes(acc, v, halves(row, at + offsetof(sl_block_q8_0, d)), x, t, g, n);
         if (fetch)
             fetch_bytes(ahead + SL_PANEL_ROWS * at, SL_PANEL_ROWS * sizeof(sl_block_q8_0));
     }

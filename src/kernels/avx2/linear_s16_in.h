@@ -44,4 +44,28 @@ SL_ALWAYS_INLINE void widen_pairs(__m256i *first, __m256i *second, __m256i v)
     *second = _mm256_srai_epi16(pairs, 8);
 }
 
+/* One group of signed bytes, v[i] = k 4i .. 4i+3 of 8 rows, times the n tokens from t on: |w| times the activation with
+ * the sign of w. maddubs adds 2 products of at most 128 * 127, which is 32,512: no saturation, as activations
+ * are -127..127. n is a constant where this is inlined. */
+SL_ALWAYS_INLINE void add_bytes(__m256 *acc, const __m256i v[8], __m256 scale, const sl_act *x, size_t t, size_t g,
+                                size_t n)
+{
+    __m256i s[S16_TILE];
+    UNROLL
+    for (size_t i = 0; i < 8; i++) {
+        const __m256i abs = _mm256_abs_epi8(v[i]);
+        UNROLL
+        for (size_t j = 0; j < n; j++) {
+            const __m256i a = broadcast4(x->q8 + ((t + j) * x->G + g) * SL_GROUP + 4 * i);
+            const __m256i p = _mm256_maddubs_epi16(abs, _mm256_sign_epi8(a, v[i]));
+            const __m256i sum = _mm256_madd_epi16(p, _mm256_set1_epi16(1));
+            s[j] = i ? _mm256_add_epi32(s[j], sum) : sum;
+            IN_ORDER(s[j]);
+        }
+    }
+    UNROLL
+    for (size_t j = 0; j < n; j++)
+        acc[j] = add_scaled(acc[j], s[j], scale, x->d[(t + j) * x->G + g]);
+}
+
 #endif

@@ -56,7 +56,7 @@ SL_ALWAYS_INLINE void fifth_bits(__m256i q[8], __m256i words)
         const __m256i spread = _mm256_add_epi8(_mm256_setr_epi8(0, 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12, 0,
                                                                 0, 0, 0, 4, 4, 4, 4, 8, 8, 8, 8, 12, 12, 12, 12),
                                                _mm256_set1_epi8((char)byte));
-        const __m256i bit = _mm256_set1_epi32(0x08040201 << shift);
+        const __m256i bit = _mm256_set1_epi32((int)(0x08040201u << shift));
         const __m256i bytes = _mm256_shuffle_epi8(words, spread);
         const __m256i set = _mm256_cmpeq_epi8(_mm256_and_si256(bytes, bit), bit);
         q[i] = _mm256_or_si256(q[i], _mm256_and_si256(set, _mm256_set1_epi8(16)));

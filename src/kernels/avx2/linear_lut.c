@@ -1,0 +1,181 @@
+/* linear_lut.c - panel type s16: IQ4_NL, IQ4_XS and MXFP4, whose nibbles choose among 16 signed bytes. What the bits
+ * mean is in quant/iq4.c and quant/fp4.c. */
+#include "kernels/avx2/linear_s16_in.h"
+
+#define NARROW_MAX 8
+
+/* Where a function takes a format, it is a constant: it is inlined once for each. */
+
+SL_ALWAYS_INLINE __m256i table_of(sl_format f)
+{
+    const __m128i iq4 = _mm_setr_epi8(-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113);
+    const __m128i e2m1 = _mm_setr_epi8(0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12);
+    return _mm256_broadcastsi128_si256(f == SL_FORMAT_MXFP4 ? e2m1 : iq4);
+}
+
+/* Groups of a block, its bytes, and where the nibbles of group j of the block are. */
+SL_ALWAYS_INLINE size_t groups_of(sl_format f)
+{
+    return f == SL_FORMAT_IQ4_XS ? SL_SUPER / SL_GROUP : 1;
+}
+SL_ALWAYS_INLINE size_t bytes_of(sl_format f)
+{
+    return f == SL_FORMAT_IQ4_XS   ? sizeof(sl_block_iq4_xs)
+           : f == SL_FORMAT_IQ4_NL ? sizeof(sl_block_iq4_nl)
+                                   : sizeof(sl_block_mxfp4);
+}
+SL_ALWAYS_INLINE size_t offset_of(sl_format f, size_t j)
+{
+    return f == SL_FORMAT_IQ4_XS   ? offsetof(sl_block_iq4_xs, q) + j * (SL_GROUP / 2)
+           : f == SL_FORMAT_IQ4_NL ? offsetof(sl_block_iq4_nl, q)
+                                   : offsetof(sl_block_mxfp4, q);
+}
+
+/* 2^(e - 128) of the exponents at `at`: bits e - 1 above the mantissa, or a subnormal for the lowest two. */
+SL_ALWAYS_INLINE __m256 powers(const uint8_t *const row[SL_PANEL_ROWS], size_t at)
+{
+    const __m256i e = _mm256_setr_epi32(row[0][at], row[1][at], row[2][at], row[3][at], row[4][at], row[5][at],
+                                        row[6][at], row[7][at]);
+    const __m256i normal = _mm256_slli_epi32(_mm256_sub_epi32(e, _mm256_set1_epi32(1)), 23);
+    const __m256i small = _mm256_sllv_epi32(_mm256_set1_epi32(0x00200000), e);
+    return _mm256_castsi256_ps(_mm256_blendv_epi8(normal, small, _mm256_cmpgt_epi32(_mm256_set1_epi32(2), e)));
+}
+
+/* Scales of the blocks at `at`: of group j alone where they differ. */
+SL_ALWAYS_INLINE __m256 scale_of(const uint8_t *const row[SL_PANEL_ROWS], size_t at, size_t j, sl_format f)
+{
+    if (f == SL_FORMAT_MXFP4)
+        return powers(row, at);
+    const __m256 d = halves(row, at);
+    if (f == SL_FORMAT_IQ4_NL)
+        return d;
+    __m256i v[4]; /* d and the high bits; the low bits; nibbles */
+    transpose_dwords(v, row, at);
+    const __m128i low = _mm_cvtsi32_si128((int)(4 * j)), high = _mm_cvtsi32_si128((int)(16 + 2 * j));
+    const __m256i l = _mm256_and_si256(_mm256_srl_epi32(v[1], low), _mm256_set1_epi32(15));
+    const __m256i h = _mm256_and_si256(_mm256_srl_epi32(v[0], high), _mm256_set1_epi32(3));
+    const __m256i scale = _mm256_sub_epi32(_mm256_or_si256(l, _mm256_slli_epi32(h, 4)), _mm256_set1_epi32(32));
+    return _mm256_mul_ps(d, _mm256_cvtepi32_ps(scale));
+}
+
+/* Signed bytes of group j of the blocks at `at`. */
+SL_ALWAYS_INLINE void load_group(__m256i q[8], const uint8_t *const row[SL_PANEL_ROWS], size_t at, size_t j,
+                                 sl_format f)
+{
+    const __m256i table = table_of(f), four = _mm256_set1_epi8(15);
+    __m256i v[4];
+    transpose_dwords(v, row, at + offset_of(f, j));
+    UNROLL
+    for (size_t i = 0; i < 4; i++) {
+        q[i] = _mm256_shuffle_epi8(table, _mm256_and_si256(v[i], four));
+        q[i + 4] = _mm256_shuffle_epi8(table, _mm256_and_si256(_mm256_srli_epi16(v[i], 4), four));
+    }
+}
+
+SL_ALWAYS_INLINE void decode(void *dst, const sl_tensor *w, size_t r0, size_t r1, size_t k0, size_t k1, sl_format f)
+{
+    const uint8_t *row[SL_PANEL_ROWS];
+    row_pointers(row, w, r0, r1);
+    s16_group *out = dst;
+    for (size_t g = k0 / SL_GROUP; g < k1 / SL_GROUP; g++, out++) {
+        const size_t at = g / groups_of(f) * bytes_of(f), j = g % groups_of(f);
+        __m256i q[8];
+        load_group(q, row, at, j, f);
+        UNROLL
+        for (size_t i = 0; i < 8; i++) {
+            __m256i first, second;
+            widen_pairs(&first, &second, q[i]);
+            store_i(out->q[2 * i], first);
+            store_i(out->q[2 * i + 1], second);
+        }
+        _mm256_storeu_ps(out->d, scale_of(row, at, j, f));
+    }
+}
+
+/* n tokens x 8 rows; `fetch` asks for the next 8 rows on the way. */
+SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const sl_act *x,
+                                  size_t t, bool fetch, size_t n, sl_format f)
+{
+    const uint8_t *row[SL_PANEL_ROWS];
+    row_pointers(row, w, r0, r1);
+    const uint8_t *ahead = row[0] + SL_PANEL_ROWS * w->row_bytes;
+    __m256 acc[S16_TILE];
+    UNROLL
+    for (size_t i = 0; i < n; i++)
+        acc[i] = _mm256_setzero_ps();
+    for (size_t g = 0, at = 0; g < x->G; at += bytes_of(f)) {
+        if (fetch)
+            fetch_bytes(ahead + SL_PANEL_ROWS * at, SL_PANEL_ROWS * bytes_of(f));
+        for (size_t j = 0; j < groups_of(f); j++, g++) {
+            __m256i q[8];
+            load_group(q, row, at, j, f);
+            add_bytes(acc, q, scale_of(row, at, j, f), x, t, g, n);
+        }
+    }
+    const size_t rows = SL_MIN(SL_PANEL_ROWS, r1 - r0);
+    UNROLL
+    for (size_t i = 0; i < n; i++)
+        store_rows(y + i * ldy, acc[i], rows);
+}
+
+SL_ALWAYS_INLINE void narrow(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const sl_act *x, size_t t0,
+                             size_t t1, sl_format f)
+{
+    for (size_t r = r0; r < r1; r += SL_PANEL_ROWS)
+        for (size_t t = t0; t < t1; t += S16_TILE) {
+            float *out = y + (t - t0) * ldy + (r - r0);
+            const bool fetch = t == t0;
+            switch (t1 - t) {
+            case 1:
+                narrow_tile(out, ldy, w, r, r1, x, t, fetch, 1, f);
+                break;
+            case 2:
+                narrow_tile(out, ldy, w, r, r1, x, t, fetch, 2, f);
+                break;
+            case 3:
+                narrow_tile(out, ldy, w, r, r1, x, t, fetch, 3, f);
+                break;
+            default:
+                narrow_tile(out, ldy, w, r, r1, x, t, fetch, 4, f);
+                break;
+            }
+        }
+}
+
+/* ---- the table ----------------------------------------------------------------- */
+
+#define FORMAT(id)                                                                                                     \
+    static void decode_##id(void *dst, const sl_tensor *w, size_t r0, size_t r1, size_t k0, size_t k1)                 \
+    {                                                                                                                  \
+        decode(dst, w, r0, r1, k0, k1, SL_FORMAT_##id);                                                                \
+    }                                                                                                                  \
+    static void narrow_##id(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const sl_act *x,           \
+                            size_t t0, size_t t1)                                                                      \
+    {                                                                                                                  \
+        narrow(y, ldy, w, r0, r1, x, t0, t1, SL_FORMAT_##id);                                                          \
+    }
+FORMAT(IQ4_NL)
+FORMAT(IQ4_XS)
+FORMAT(MXFP4)
+#undef FORMAT
+
+void sl_linear_init_avx2_lut(sl_kernels *k)
+{
+    const sl_panel iq4_nl = { .name = "s16 x8",
+                              .needs = SL_NEED_Q16,
+                              .narrow_needs = SL_NEED_Q8,
+                              .group_bytes = sizeof(s16_group),
+                              .k_block = S16_BLOCK,
+                              .decode = decode_IQ4_NL,
+                              .micro = sl_micro_s16_avx2,
+                              .narrow = narrow_IQ4_NL,
+                              .narrow_max = NARROW_MAX };
+    sl_panel iq4_xs = iq4_nl, mxfp4 = iq4_nl;
+    iq4_xs.decode = decode_IQ4_XS;
+    iq4_xs.narrow = narrow_IQ4_XS;
+    mxfp4.decode = decode_MXFP4;
+    mxfp4.narrow = narrow_MXFP4;
+    k->panel[SL_FORMAT_IQ4_NL][SL_ACT_Q8] = iq4_nl;
+    k->panel[SL_FORMAT_IQ4_XS][SL_ACT_Q8] = iq4_xs;
+    k->panel[SL_FORMAT_MXFP4][SL_ACT_Q8] = mxfp4;
+}
