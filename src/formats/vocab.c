@@ -300,6 +300,7 @@ static sl_status add_steps(const sl_weights *w, sl_vocab *v, sl_err *err)
     v->decoders[0].pattern = (sl_bytes){ "\xe2\x96\x81", 3 };
     v->decoders[0].text = (sl_bytes){ " ", 1 };
     v->decoders[3].pattern = (sl_bytes){ " ", 1 };
+    v->decoders[3].strip_first = true;
     v->decoders[3].start = s->remove_extra ? INT32_MAX : s->dummy_prefix ? 1 : 0;
     return rc;
 }

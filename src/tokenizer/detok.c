@@ -82,13 +82,22 @@ static void feed(sl_detok *d, sl_bytes bytes, sl_str *out)
     }
 }
 
+/* SentencePiece takes its mark for a space away, and no other space: not that of a byte, of the unknown token's
+ * surface or of a piece with a true one, all of which are text that ends the beginning. */
+static bool begins_with_mark(const sl_tokenizer *t, size_t id)
+{
+    const sl_bytes stored = sl_lexicon_bytes(&t->lexicon, id);
+    return sl_lexicon_kind(&t->lexicon, id) != SL_TOKEN_UNKNOWN && stored.len >= 3 &&
+           memcmp(stored.data, "\xe2\x96\x81", 3) == 0;
+}
+
 void sl_detok_next(sl_detok *d, int32_t id, sl_str *out)
 {
     const sl_decoder *decoder = &d->tokenizer->decoder;
     if (!shows(d->tokenizer, id, d->special) || sl_lexicon_bytes(&d->tokenizer->lexicon, (size_t)id).len == 0)
         return;
     d->n_strip_now = decoder->strip_each ? 1 : SIZE_MAX;
-    if (decoder->strip_each && sl_lexicon_kind(&d->tokenizer->lexicon, (size_t)id) == SL_TOKEN_UNKNOWN)
+    if (decoder->strip_each && !begins_with_mark(d->tokenizer, (size_t)id))
         d->n_strip = 0;
     if (!d->begun && decoder->first_differs) {
         sl_str first = { 0 };

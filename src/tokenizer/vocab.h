@@ -119,7 +119,8 @@ typedef enum sl_decode_kind {
     SL_DECODE_BYTE_FALLBACK, /* "<0x41>" to its byte */
     SL_DECODE_FUSE,          /* steps after it see one text, not tokens */
     SL_DECODE_STRIP,         /* the character `pattern`: up to `start` of them in front, `stop` behind; behind FUSE,
-                              * with `strip_first`, one of each token at most, and none behind the unknown one */
+                              * with `strip_first`, one of each token at most, and none behind the first token that
+                              * does not begin with U+2581 or is the unknown one */
     SL_DECODE_METASPACE,     /* `pattern` to a space; in the first token all of them go, if `strip_first` */
 } sl_decode_kind;
 
@@ -159,7 +160,8 @@ typedef struct sl_vocab {
     bool double_scores; /* UNIGRAM: sums in double, as the `tokenizers` library; else in float, as SentencePiece */
 
     /* around it */
-    const char *pre; /* the name of a known pre-tokenizer, whose steps are then used; NULL: pretoks */
+    const char *pre;      /* the name of a known pre-tokenizer, whose steps are then used; NULL: pretoks */
+    bool lone_byte_level; /* tokenizer.json: the pre-tokenizer is ByteLevel, and in no sequence */
     size_t n_norms, n_pretoks, n_decoders;
     sl_norm_step *norms;
     sl_pretok_step *pretoks;

@@ -328,7 +328,7 @@ static void sentencepiece_models(void **state)
         const sl_norm_step *n = v.norms;
         assert_true(v.n_norms == 1 && n->kind == SL_NORM_SENTENCEPIECE && n->escape_spaces && !n->remove_extra);
         assert_true(n->dummy_prefix == !t5 && n->pattern.len == 0);
-        assert_true(v.n_decoders == 4 && v.decoders[3].start == (t5 ? 0 : 1));
+        assert_true(v.n_decoders == 4 && v.decoders[3].start == (t5 ? 0 : 1) && v.decoders[3].strip_first);
         sl_vocab_fini(&v);
         sl_weights_close(w);
         gb_free(&b);

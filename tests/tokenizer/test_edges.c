@@ -363,8 +363,8 @@ static void answers_behind_a_prompt(void **state)
 static void spaces_in_front_of_pieces(void **state)
 {
     (void)state;
-    static const char *const texts[] = { SPACE, SPACE SPACE, SPACE "a", "a" };
-    enum { ONE = 3, TWO, ONE_A, JUST_A };
+    static const char *const texts[] = { SPACE, SPACE SPACE, SPACE "a", "a", "<0x20>", " a" };
+    enum { ONE = 3, TWO, ONE_A, JUST_A, BYTE_20, TRUE_A };
     for (unsigned all = 0; all < 2; all++) {
         small s;
         begin(&s, SL_MODEL_SCORES, false, texts, SL_COUNT(texts));
@@ -374,6 +374,8 @@ static void spaces_in_front_of_pieces(void **state)
         d = sl_vocab_add_decoder(&s.v, SL_DECODE_REPLACE);
         d->pattern = (sl_bytes){ SPACE, 3 };
         d->text = (sl_bytes){ " ", 1 };
+        s.v.kinds[BYTE_20] = SL_TOKEN_BYTE;
+        sl_vocab_add_decoder(&s.v, SL_DECODE_BYTE_FALLBACK);
         sl_vocab_add_decoder(&s.v, SL_DECODE_FUSE);
         d = sl_vocab_add_decoder(&s.v, SL_DECODE_STRIP);
         d->pattern = (sl_bytes){ " ", 1 };
@@ -389,7 +391,10 @@ static void spaces_in_front_of_pieces(void **state)
                       { { TWO, JUST_A, -1 }, " a", " a" },
                       { { UNK, ONE_A, -1 }, " U  a", " U  a" },
                       { { BOS, ONE_A, -1 }, "<s> a", "<s> a" },
-                      { { ONE, UNK, -1 }, " U ", " U " } };
+                      { { ONE, UNK, -1 }, " U ", " U " },
+                      { { BYTE_20, JUST_A, -1 }, " a", " a" },
+                      { { BYTE_20, ONE_A, -1 }, "  a", "  a" },
+                      { { TRUE_A, -1, -1 }, " a", " a" } };
         for (size_t i = 0; i < SL_COUNT(cases); i++) {
             sl_detok detok;
             sl_str out = { 0 };
