@@ -31,6 +31,9 @@ sl_status sl_file_map(sl_file *out, const char *path, sl_err *err)
     *out = (sl_file){ .bytes = "" };
     /* NONBLOCK: a named pipe must be refused, not waited for. It means nothing for files. */
     const int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    struct stat link;
+    if (fd < 0 && errno == ENOENT && lstat(path, &link) == 0 && S_ISLNK(link.st_mode))
+        return sl_fail(err, SL_EIO, "a link to a file that is not there");
     if (fd < 0)
         return sl_fail(err, errno == ENOENT ? SL_ENOTFOUND : SL_EIO, "%s", strerror(errno));
     const sl_status rc = map_fd(out, fd, err);

@@ -15,8 +15,8 @@ typedef struct sl_file {
     ino_t ino;
 } sl_file;
 
-/* SL_ENOTFOUND, SL_EIO (also for what is no regular file), SL_EUNSUPPORTED (a folder), SL_ENOMEM; the text does not
- * name the file. */
+/* SL_ENOTFOUND, SL_EIO (also for what is no regular file, and a link that leads nowhere), SL_EUNSUPPORTED (a folder),
+ * SL_ENOMEM; the text does not name the file. */
 sl_status sl_file_map(sl_file *out, const char *path, sl_err *err);
 void sl_file_unmap(sl_file *f);                      /* accepts a zeroed one */
 bool sl_file_is(const sl_file *f, const char *path); /* whether path names this mapped file */

@@ -337,11 +337,11 @@ static const yajl_callbacks callbacks = {
     .yajl_end_array = on_close_array,
 };
 
-static sl_status yajl_failed(yajl_handle h, const char *text, size_t n, sl_err *err)
+static sl_status yajl_failed(yajl_handle h, const char *text, size_t n, size_t at, sl_err *err)
 {
     char *what = (char *)yajl_get_error(h, 0, (const unsigned char *)text, n);
     what[strcspn(what, "\n")] = '\0';
-    return fail_at_byte(text, SL_MIN(yajl_get_bytes_consumed(h), n), what, err);
+    return fail_at_byte(text, SL_MIN(at, n), what, err);
 }
 
 /* In a function of its own, whose locals the jump may leave in any state. */
@@ -353,11 +353,12 @@ static sl_status run_yajl(parsing *p, const char *text, size_t n)
     yajl_handle h = yajl_alloc(&callbacks, &memory, p);
     yajl_config(h, yajl_dont_validate_strings, 1); /* check_utf8 is the stricter one */
     yajl_status status = yajl_parse(h, (const unsigned char *)text, n);
-    if (status == yajl_status_ok)
+    const bool to_the_end = status == yajl_status_ok;
+    if (to_the_end)
         status = yajl_complete_parse(h);
     if (p->rc || status == yajl_status_ok)
         return p->rc;
-    return yajl_failed(h, text, n, p->err);
+    return yajl_failed(h, text, n, to_the_end ? n : yajl_get_bytes_consumed(h), p->err);
 }
 
 sl_status sl_json_parse(sl_json_doc *d, const void *bytes, size_t n, sl_err *err)
@@ -366,6 +367,8 @@ sl_status sl_json_parse(sl_json_doc *d, const void *bytes, size_t n, sl_err *err
     sl_arena_init(&d->arena, CHUNK_BYTES);
     if (n > MAX_BYTES)
         return sl_fail(err, SL_EUNSUPPORTED, "%zu bytes of JSON, more than %zu", n, MAX_BYTES);
+    if (n >= 3 && memcmp(bytes, "\xef\xbb\xbf", 3) == 0)
+        return fail_at_byte(bytes, 0, "a byte order mark, which JSON may not begin with", err);
     sl_status rc = check_utf8(bytes, n, err);
     if (!rc)
         rc = check_surrogates(bytes, n, err);
