@@ -231,15 +231,21 @@ static sl_status read_roles(config *c)
 
 /* ---- around a text ------------------------------------------------------------------------- */
 
-static const struct wrapper *find_wrapper(const sl_json *root)
+/* `name` as it is, or with "Fast" behind it. */
+static bool is_class(const sl_json *root, const char *name)
 {
     const sl_json *class = sl_json_get(root, "tokenizer_class");
-    for (size_t i = 0; i < SL_COUNT(wrappers) && class && class->kind == SL_JSON_STRING; i++) {
-        const size_t n = strlen(wrappers[i].name);
-        if (class->text_len >= n && memcmp(class->text, wrappers[i].name, n) == 0 &&
-            (class->text_len == n || (class->text_len == n + 4 && memcmp(class->text + n, "Fast", 4) == 0)))
+    const size_t n = strlen(name);
+    if (!class || class->kind != SL_JSON_STRING || class->text_len < n || memcmp(class->text, name, n) != 0)
+        return false;
+    return class->text_len == n || (class->text_len == n + 4 && memcmp(class->text + n, "Fast", 4) == 0);
+}
+
+static const struct wrapper *find_wrapper(const sl_json *root)
+{
+    for (size_t i = 0; i < SL_COUNT(wrappers); i++)
+        if (is_class(root, wrappers[i].name))
             return &wrappers[i];
-    }
     return NULL;
 }
 
@@ -273,6 +279,39 @@ static sl_status read_around(config *c)
     return wrap_with(c, "add_eos_token", c->wrapper->eos, v->eos, c->wrapper->eos_text, &v->suffix, &v->n_suffix);
 }
 
+/* ---- a space in front ------------------------------------------------------------------------ */
+
+/* Classes that set their pre-tokenizer's add_prefix_space anew, if that is ByteLevel alone. Release 4 does so for all
+ * classes, 5 for these; where the two differ the file is taken as it is written. */
+static const char *const byte_classes[] = { "GPT2Tokenizer",    "GPTNeoXTokenizer", "CodeGenTokenizer",
+                                            "RobertaTokenizer", "BartTokenizer",    "WhisperTokenizer" };
+
+static sl_status read_prefix_space(const config *c)
+{
+    sl_vocab *v = c->v;
+    bool wanted = false, known = false;
+    for (size_t i = 0; i < SL_COUNT(byte_classes); i++)
+        known = known || is_class(c->main->root, byte_classes[i]);
+    if (!known || !v->lone_byte_level)
+        return SL_OK;
+    const sl_status rc = sl_json_get_bool(c->main->root, "add_prefix_space", false, &wanted, c->err);
+    const bool has = v->pretoks[0].kind == SL_PRETOK_PREFIX_SPACE;
+    if (rc || wanted == has)
+        return rc;
+    if (!wanted) {
+        v->n_pretoks--;
+        memmove(v->pretoks, v->pretoks + 1, v->n_pretoks * sizeof *v->pretoks);
+        return SL_OK;
+    }
+    const sl_fill f = { .v = v, .err = c->err };
+    if (!sl_vocab_add_pretok(v, SL_PRETOK_PREFIX_SPACE))
+        return sl_fill_no_memory(&f);
+    const sl_pretok_step step = v->pretoks[v->n_pretoks - 1];
+    memmove(v->pretoks + 1, v->pretoks, (v->n_pretoks - 1) * sizeof *v->pretoks);
+    v->pretoks[0] = step;
+    return SL_OK;
+}
+
 /* ---- ends of an answer ----------------------------------------------------------------------- */
 
 #define ENDS_MAX 64
@@ -284,7 +323,9 @@ static sl_status read_ends(sl_vocab *v, const char *dir, sl_err *err)
     int32_t ends[ENDS_MAX];
     size_t n = 0;
     sl_status rc = sl_small_json_open(&j, dir, "generation_config.json", err);
-    const sl_json *m = rc ? NULL : sl_json_get(j.root, "eos_token_id");
+    if (rc)
+        return rc;
+    const sl_json *m = sl_json_get(j.root, "eos_token_id");
     const bool list = m && m->kind == SL_JSON_ARRAY;
     if (list && m->n > ENDS_MAX)
         rc = sl_json_fail(err, SL_EUNSUPPORTED, m, "more than %d ids", ENDS_MAX);
@@ -327,6 +368,8 @@ sl_status sl_text_config(sl_vocab *v, const char *dir, const sl_small_json *main
         c.at = main;
         rc = read_around(&c);
     }
+    if (!rc)
+        rc = read_prefix_space(&c);
     if (rc)
         rc = sl_fail_in(err, rc, "%s", c.at->path);
     sl_names_fini(&c.names);

@@ -250,6 +250,12 @@ static sl_status open_beside(sl_small_json *config, const char *path, const char
     return sl_small_json_open(config, dir, "tokenizer_config.json", err);
 }
 
+/* Only a GGUF file has settings that an override can take the place of. */
+static sl_status no_overrides(const char *path, const sl_overrides *o, sl_err *err)
+{
+    return o && o->n > 0 ? sl_fail(err, SL_EINVAL, "--override-kv %s: %s is no GGUF file", o->list[0], path) : SL_OK;
+}
+
 static sl_status open_file(sl_text_files *t, const char *path, const sl_overrides *o, sl_err *err)
 {
     sl_file f = { 0 };
@@ -263,7 +269,8 @@ static sl_status open_file(sl_text_files *t, const char *path, const sl_override
         return open_gguf(t, path, o, err); /* which also says what else a file is */
     }
     sl_small_json config = { 0 };
-    if (form == TIKTOKEN)
+    rc = no_overrides(path, o, err);
+    if (!rc && form == TIKTOKEN)
         rc = open_beside(&config, path, slash, err);
     if (!rc) {
         rc = read_form(form, &t->vocab, &f, name, config.root, &t->why);
@@ -307,7 +314,12 @@ sl_status sl_text_files_open(sl_text_files *out, const char *path, const sl_over
     begin(out);
     if (stat(path, &sb) < 0)
         return end(out, sl_fail(err, errno == ENOENT ? SL_ENOTFOUND : SL_EIO, "%s: %s", path, strerror(errno)), err);
-    return end(out, S_ISDIR(sb.st_mode) ? open_folder(out, path, err) : open_file(out, path, o, err), err);
+    sl_status rc = SL_OK;
+    if (!S_ISDIR(sb.st_mode))
+        rc = open_file(out, path, o, err);
+    else if (!(rc = no_overrides(path, o, err)))
+        rc = open_folder(out, path, err);
+    return end(out, rc, err);
 }
 
 void sl_text_files_fini(sl_text_files *t)

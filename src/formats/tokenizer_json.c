@@ -377,6 +377,7 @@ static sl_status read_all(reading *r)
         rc = sl_json_normalizer(&r->f, sl_json_get(r->root, "normalizer"));
     if (!rc)
         rc = sl_json_pre_tokenizer(&r->f, sl_json_get(r->root, "pre_tokenizer"));
+    v->lone_byte_level = sl_json_is(sl_json_get(sl_json_get(r->root, "pre_tokenizer"), "type"), "ByteLevel");
     v->text = works_on_bytes(v) ? SL_TEXT_ALPHABET : SL_TEXT_CHARS;
     if (!rc)
         rc = r->unigram ? read_unigram(r) : read_bpe(r);

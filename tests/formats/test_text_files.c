@@ -194,6 +194,42 @@ static void wrappers(void **state)
     }
 }
 
+/* GPT-2's class and its like set add_prefix_space of a ByteLevel that stands alone; other classes leave it. */
+static void space_in_front(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *config;
+        bool in_sequence, in_file, prefix;
+    } cases[] = { { "{\"tokenizer_class\":\"GPT2Tokenizer\"}", false, true, false },
+                  { "{\"tokenizer_class\":\"GPT2TokenizerFast\",\"add_prefix_space\":true}", false, false, true },
+                  { "{\"tokenizer_class\":\"RobertaTokenizer\",\"add_prefix_space\":true}", false, true, true },
+                  { "{\"tokenizer_class\":\"GPT2Tokenizer\",\"add_prefix_space\":null}", false, true, false },
+                  { "{\"tokenizer_class\":\"GPT2Tokenizer\"}", true, true, true },
+                  { "{\"tokenizer_class\":\"GPT2Tokenizer\",\"add_prefix_space\":true}", true, false, false },
+                  { "{\"tokenizer_class\":\"PreTrainedTokenizerFast\"}", false, true, true },
+                  { "{\"add_prefix_space\":true}", false, false, false } };
+    for (size_t i = 0; i < SL_COUNT(cases); i++) {
+        char json[1000];
+        sl_text_files t;
+        snprintf(json, sizeof json,
+                 "{\"pre_tokenizer\":%s{\"type\":\"ByteLevel\",\"add_prefix_space\":%s}%s,\"decoder\":{\"type\":"
+                 "\"ByteLevel\"},"
+                 "\"model\":{\"type\":\"BPE\",\"vocab\":{\"a\":0},\"merges\":[]}}",
+                 cases[i].in_sequence ? "{\"type\":\"Sequence\",\"pretokenizers\":[" : "",
+                 cases[i].in_file ? "true" : "false", cases[i].in_sequence ? "]}" : "");
+        PUT({ "tokenizer.json", json }, { "tokenizer_config.json", cases[i].config });
+        opens(&t);
+        const sl_vocab *v = &t.vocab;
+        const size_t n = cases[i].prefix ? 3 : 2;
+        if (v->n_pretoks != n || (v->pretoks[0].kind == SL_PRETOK_PREFIX_SPACE) != cases[i].prefix)
+            fail_msg("case %zu: %zu steps, the first %d", i, v->n_pretoks, v->pretoks[0].kind);
+        assert_int_equal(v->pretoks[n - 2].kind, SL_PRETOK_SPLIT);
+        assert_int_equal(v->pretoks[n - 1].kind, SL_PRETOK_BYTE_LEVEL);
+        sl_text_files_fini(&t);
+    }
+}
+
 static void check_templates(size_t n, const char *first_name, const char *first)
 {
     sl_text_files t;
@@ -313,6 +349,37 @@ static void faults_of_folders(void **state)
     assert_int_equal(sl_text_files_open(&t, path, NULL, &err), SL_EFORMAT);
     check_says(&err, path);
     drop("weights");
+    const char *const list[] = { "general.name=str:x" };
+    path_of(path, "tokenizer.json");
+    assert_int_equal(sl_text_files_open(&t, folder, &(sl_overrides){ list, 1 }, &err), SL_EINVAL);
+    check_says(&err, "is no GGUF file");
+    assert_int_equal(sl_text_files_open(&t, path, &(sl_overrides){ list, 1 }, &err), SL_EINVAL);
+}
+
+/* A blob that was deleted: not the same as no file. */
+static void links_that_lead_nowhere(void **state)
+{
+    (void)state;
+    static const char *const names[] = { "tokenizer.json", "generation_config.json", "tokenizer_config.json" };
+    for (size_t i = 0; i < SL_COUNT(names); i++) {
+        char path[200];
+        sl_text_files t;
+        sl_err err = { 0 };
+        PUT({ i ? "tokenizer.json" : "blob", TOKENIZER });
+        path_of(path, names[i]);
+        assert_int_equal(symlink("/no/such/blob", path), 0);
+        const sl_status rc = sl_text_files_open(&t, folder, NULL, &err);
+        if (i == 2)
+            assert_int_equal(rc, SL_EIO);
+        else
+            assert_true(rc == SL_OK && t.no_vocab == SL_EIO);
+        const char *msg = i == 2 ? err.msg : t.why.msg, *first = strstr(msg, names[i]);
+        if (!first || strstr(first + 1, names[i]) || !strstr(msg, "a link to a file that is not there"))
+            fail_msg("%s", msg);
+        sl_text_files_fini(&t);
+        drop(names[i]);
+    }
+    drop("blob");
 }
 
 static void templates_of_gguf(void **state)
@@ -375,10 +442,12 @@ int main(void)
         cmocka_unit_test(roles_of_tokens),
         cmocka_unit_test(added_tokens_decoder),
         cmocka_unit_test(wrappers),
+        cmocka_unit_test(space_in_front),
         cmocka_unit_test(templates),
         cmocka_unit_test(no_vocabulary),
         cmocka_unit_test(faults_of_vocabularies),
         cmocka_unit_test(faults_of_folders),
+        cmocka_unit_test(links_that_lead_nowhere),
         cmocka_unit_test(templates_of_gguf),
         cmocka_unit_test(every_allocation_fails),
     };
