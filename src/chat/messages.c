@@ -57,7 +57,7 @@ sl_status sl_messages_check(const json_t *request, sl_err *err)
         return sl_fail(err, SL_EINVAL, "messages: an array expected");
     if (tools && !json_is_array(tools) && !json_is_null(tools))
         return sl_fail(err, SL_EINVAL, "tools: an array expected");
-    if (add && !json_is_boolean(add))
+    if (add && !json_is_boolean(add) && !json_is_null(add))
         return sl_fail(err, SL_EINVAL, "add_generation_prompt: true or false expected");
     if (kwargs && !json_is_object(kwargs) && !json_is_null(kwargs))
         return sl_fail(err, SL_EINVAL, "chat_template_kwargs: an object expected");
@@ -239,11 +239,10 @@ static json_t *context_of(const sl_tokenizer *tokenizer, const json_t *request)
 {
     const json_t *add = json_object_get(request, "add_generation_prompt");
     json_t *tools = json_object_get(request, "tools"), *kwargs = json_object_get(request, "chat_template_kwargs");
-    json_t *context =
-        json_pack("{s:O, s:o, s:n, s:b, s:o, s:o}", "messages", json_object_get(request, "messages"), "tools",
-                  tools ? json_incref(tools) : json_null(), "documents", "add_generation_prompt",
-                  !add || json_is_true(add), "bos_token", token_text(tokenizer, sl_tokenizer_bos(tokenizer)),
-                  "eos_token", token_text(tokenizer, sl_tokenizer_eos(tokenizer)));
+    json_t *context = json_pack("{s:O, s:o, s:n, s:b, s:o, s:o}", "messages", json_object_get(request, "messages"),
+                                "tools", tools ? json_incref(tools) : json_null(), "documents", "add_generation_prompt",
+                                !json_is_false(add), "bos_token", token_text(tokenizer, sl_tokenizer_bos(tokenizer)),
+                                "eos_token", token_text(tokenizer, sl_tokenizer_eos(tokenizer)));
     if (context && json_is_object(kwargs) && json_object_update(context, kwargs)) {
         json_decref(context);
         return NULL;

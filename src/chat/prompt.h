@@ -1,7 +1,8 @@
 /* prompt.h - a conversation to the text and the token ids of a prompt.
  *
  * Control tokens are recognised in what the template wrote, never in what people wrote: a
- * message that holds "<|im_end|>" becomes its letters. For the ids, control tokens inside the
+ * message that holds "<|im_end|>" becomes its letters. So does every added token that looks like
+ * one (tokenizer/added.h), even if its file does not call it special. For the ids, control tokens inside the
  * strings of the request are broken by a mark (a Unicode noncharacter that occurs nowhere in
  * the request) before the template runs; afterwards the marks go, and no control token is
  * recognised where one stood. So the ids are the tokenizer's for the whole text.
@@ -21,7 +22,7 @@
  *   tools                  array, or null
  *   add_generation_prompt  boolean, default true
  *   chat_template_kwargs   object: further variables of the template
- * Other members are not looked at. The template also sees bos_token and eos_token.
+ * null stands for an absent member. Other members are not looked at. The template also sees bos_token and eos_token.
  *
  * Messages are brought into the form that the template expects. As in Transformers, members that
  * are null count as absent, and reasoning (reasoning_content, thinking or reasoning) is found

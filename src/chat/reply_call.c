@@ -92,7 +92,9 @@ void sl_call_commit(sl_reply *r)
     sl_str_clear(&c->raw);
 }
 
-enum { PIPE_START, PIPE_QUOTE, PIPE_VERBATIM, PIPE_DECODE, PIPE_DECODE_ESCAPE, PIPE_DONE };
+#define NOTHING "null"
+
+enum { PIPE_START, PIPE_NULL, PIPE_QUOTE, PIPE_VERBATIM, PIPE_DECODE, PIPE_DECODE_ESCAPE, PIPE_DONE };
 
 static void pipe_out(sl_reply *r, const char *s, size_t n)
 {
@@ -131,6 +133,30 @@ static void pipe_decode(sl_reply *r, char c)
     p->any |= r->delta.len > before;
 }
 
+static void give_kept(sl_reply *r)
+{
+    sl_pipe *p = &r->call.pipe;
+    sl_reply_give(r, SL_REPLY_ARGUMENTS, p->space.data, p->space.len);
+    sl_str_clear(&p->space);
+    p->any = true;
+}
+
+/* null, which is kept until it is certain, and then no argument. */
+static void pipe_null(sl_reply *r, char c)
+{
+    sl_pipe *p = &r->call.pipe;
+    if (p->space.len < strlen(NOTHING) && c == NOTHING[p->space.len]) {
+        sl_str_append(&p->space, &c, 1);
+        r->failed |= p->space.failed;
+        return;
+    }
+    if (p->space.len == strlen(NOTHING) && sl_reply_is_space(c))
+        return;
+    p->state = PIPE_VERBATIM;
+    give_kept(r);
+    pipe_verbatim(r, c);
+}
+
 void sl_call_argument(sl_reply *r, char c)
 {
     sl_pipe *p = &r->call.pipe;
@@ -138,12 +164,20 @@ void sl_call_argument(sl_reply *r, char c)
     case PIPE_START:
         if (sl_reply_is_space(c))
             return;
-        p->state = c == '"' ? PIPE_QUOTE : PIPE_VERBATIM;
-        if (p->state == PIPE_QUOTE)
-            return;
-        pipe_verbatim(r, c);
+        p->state = c == '"' ? PIPE_QUOTE : c == *NOTHING ? PIPE_NULL : PIPE_VERBATIM;
+        if (p->state == PIPE_NULL)
+            pipe_null(r, c);
+        if (p->state == PIPE_VERBATIM)
+            pipe_verbatim(r, c);
+        return;
+    case PIPE_NULL:
+        pipe_null(r, c);
         return;
     case PIPE_QUOTE:
+        if (c == '"') { /* an empty string is no argument */
+            p->state = PIPE_DONE;
+            return;
+        }
         if (c == '{') {
             sl_reply_give(r, SL_REPLY_ARGUMENTS, "", 0);
             p->state = PIPE_DECODE;
@@ -181,12 +215,14 @@ void sl_call_arguments_end(sl_reply *r, bool whole)
         inner_braces(r, whole);
     if (p->state == PIPE_QUOTE)
         pipe_out(r, "\"", 1);
+    if (p->state == PIPE_NULL && p->space.len < strlen(NOTHING))
+        give_kept(r);
+    sl_str_clear(&p->space);
     if (p->state == PIPE_DECODE || p->state == PIPE_DECODE_ESCAPE)
         sl_unescape_end(&p->unescape, &r->delta);
     if (!p->any && whole)
         pipe_out(r, "{}", 2);
     p->state = PIPE_DONE;
-    sl_str_clear(&p->space);
 }
 
 /* ---- bytes and tags, end tags inside strings settled -------------------------------------- */

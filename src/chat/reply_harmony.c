@@ -160,13 +160,15 @@ static bool tag(sl_reply *r, const sl_tag *tag)
     return true;
 }
 
+/* A header that was cut off is text in the middle of one only. */
 static void end(sl_reply *r)
 {
-    if (r->call.state != ARGUMENTS) {
+    if (r->call.state == FIRST || (r->call.state == HEADER && (!r->fresh || r->o.inline_reasoning))) {
         fails(r);
         return;
     }
-    sl_call_arguments_end(r, false);
+    if (r->call.state == ARGUMENTS)
+        sl_call_arguments_end(r, false);
     sl_call_leave(r);
 }
 

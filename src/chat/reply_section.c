@@ -183,7 +183,7 @@ static bool byte(sl_reply *r, char b)
         sl_call_argument(r, b);
         return true;
     default:
-        if (sl_reply_is_space(b) || (c->fenced && b == '`'))
+        if (sl_reply_is_space(b) || (c->fenced && b == '`') || b == '}') /* one too many */
             return true;
         call_ended(r, true);
         return fails(r);

@@ -201,6 +201,7 @@ static void harmony_tag(sl_reply *r, const sl_tag *tag)
             letters(r, tag);
         if (r->reasoning)
             leave_reasoning(r);
+        r->fresh = true;
     } else {
         letters(r, tag);
     }

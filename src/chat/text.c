@@ -1,4 +1,5 @@
 /* text.c - values as text: str() and repr() of Python, and HTML escapes. */
+#include <float.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -13,7 +14,7 @@
 /* The fewest digits that read back as the same number; 15 always suffice where fewer do. */
 static int shortest_digits(char digits[40], double f)
 {
-    for (int n = 15;; n++) {
+    for (int n = fabs(f) < DBL_MIN ? 1 : 15;; n++) {
         snprintf(digits, 40, "%.*e", n - 1, f);
         if (n == 17 || strtod(digits, NULL) == f)
             return n;

@@ -134,6 +134,17 @@ static size_t with_space_behind(const char *text, size_t len, size_t end)
     return end;
 }
 
+bool sl_added_looks_control(sl_bytes text)
+{
+    static const char *const begin[] = { "<|", "<\uff5c" }, *const end[] = { "|>", "\uff5c>" };
+    for (size_t i = 0; i < SL_COUNT(begin); i++) {
+        const size_t n = strlen(begin[i]);
+        if (text.len > n && (memcmp(text.data, begin[i], n) == 0 || memcmp(text.data + text.len - n, end[i], n) == 0))
+            return true;
+    }
+    return false;
+}
+
 bool sl_places_between(const size_t *place, size_t n, size_t after, size_t before)
 {
     size_t lo = 0, hi = n;
@@ -157,11 +168,14 @@ bool sl_added_next(sl_added_walk *w, sl_added_match *m)
         if (at < 0)
             break;
         const sl_added_token *t = &w->set->token[at];
-        if (t->special && w->special && sl_places_between(w->apart, w->n_apart, w->base + start, w->base + start + n)) {
+        const bool hidden = t->special && !w->special;
+        if (!hidden && sl_places_between(w->apart, w->n_apart, w->base + start, w->base + start + n)) {
             w->at = start + 1; /* another may begin inside it */
             continue;
         }
-        if ((t->special && !w->special) || (t->single_word && !stands_alone(w->text, w->len, start, start + n)))
+        if (w->no_control && sl_added_looks_control((sl_bytes){ w->text + start, n }))
+            continue;
+        if (hidden || (t->single_word && !stands_alone(w->text, w->len, start, start + n)))
             continue;
         *m = (sl_added_match){ t->id, start, start + n };
         if (t->rstrip)

@@ -40,12 +40,16 @@ typedef struct sl_added_walk {
     size_t at;           /* the search goes on here */
     size_t taken;        /* the end of the last match */
     bool special;        /* else special tokens stay text, and nothing is matched inside them */
-    const size_t *apart; /* [n_apart] ascending places over which no special token is matched ... */
+    bool no_control;     /* so do all that look like control tokens */
+    const size_t *apart; /* [n_apart] ascending places over which no token is matched ... */
     size_t n_apart;
     size_t base; /* ... counted from so many bytes before the text */
 } sl_added_walk;
 /* False: no further match. */
 bool sl_added_next(sl_added_walk *w, sl_added_match *m);
+/* Has it the form of a control token, "<|...", "...|>" or DeepSeek's "<\uff5c...", "...\uff5c>"? Many
+ * files do not call special what only templates should write: <\uff5cUser\uff5c>, for one. */
+bool sl_added_looks_control(sl_bytes text);
 /* Is there one of n ascending places with after < place < before? */
 bool sl_places_between(const size_t *place, size_t n, size_t after, size_t before);
 

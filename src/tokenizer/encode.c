@@ -65,17 +65,18 @@ static sl_status encode_plain(encoding *e, const char *text, size_t len, sl_err 
 
 /* --- stretches --------------------------------------------------------------------------- */
 
-/* Places are known in the text as it came. Where a stretch that holds one is changed, no special
+/* Places are known in the text as it came. Where a stretch that holds one is changed, no control
  * token is looked for in it. */
 static sl_added_walk walk_over(const encoding *e, const sl_added *set, sl_bytes text, sl_bytes from)
 {
     const size_t base = (size_t)(from.data - e->text);
     const bool same = text.data == from.data && text.len == from.len;
-    const bool special = e->special && (same || !sl_places_between(e->apart, e->n_apart, base, base + from.len));
+    const bool lost = !same && sl_places_between(e->apart, e->n_apart, base, base + from.len);
     return (sl_added_walk){ .set = set,
                             .text = text.data,
                             .len = text.len,
-                            .special = special,
+                            .special = e->special && !lost,
+                            .no_control = lost,
                             .apart = e->apart,
                             .n_apart = same ? e->n_apart : 0,
                             .base = base };

@@ -117,18 +117,20 @@ static sl_status keep_around(sl_tokenizer *t, const sl_vocab *v, sl_err *err)
 
 typedef enum chosen { AS_WRITTEN, NORMALIZED, ALL, CONTROL } chosen;
 
-static bool is_chosen(const sl_added_token *a, chosen what)
+static bool is_chosen(const sl_tokenizer *t, const sl_added_token *a, chosen what)
 {
-    return what == ALL || (what == CONTROL ? a->special : a->normalized == (what == NORMALIZED));
+    if (what == CONTROL)
+        return a->special || sl_added_looks_control(sl_lexicon_bytes(&t->lexicon, (size_t)a->id));
+    return what == ALL || a->normalized == (what == NORMALIZED);
 }
 
 /* Of equal ones the reference takes the special ones first. */
-static size_t choose(const sl_vocab *v, chosen what, uint32_t *which)
+static size_t choose(const sl_tokenizer *t, const sl_vocab *v, chosen what, uint32_t *which)
 {
     size_t n = 0;
     for (int special = 1; special >= 0; special--)
         for (size_t i = 0; i < v->n_added; i++)
-            if (v->added[i].special == (special == 1) && is_chosen(&v->added[i], what))
+            if (v->added[i].special == (special == 1) && is_chosen(t, &v->added[i], what))
                 which[n++] = (uint32_t)i;
     return n;
 }
@@ -168,7 +170,7 @@ static sl_status choice_init(choice *c, const sl_tokenizer *t, const sl_vocab *v
     c->text = sl_mem_alloc(v->n_added * sizeof *c->text);
     if (!c->which || !c->text)
         return sl_fail(err, SL_ENOMEM, "%zu added tokens", v->n_added);
-    c->n = choose(v, what, c->which);
+    c->n = choose(t, v, what, c->which);
     sl_status rc = SL_OK;
     for (size_t i = 0; i < c->n && rc == SL_OK; i++) {
         c->text[i] = sl_lexicon_bytes(&t->lexicon, (size_t)v->added[c->which[i]].id);

@@ -167,6 +167,7 @@ static void test_from_json(void **state)
 static void test_constants(void **state)
 {
     (void)state;
+    renders("{{ 5e-324 }}|{{ 2.2250738585072014e-308 }}|{{ -1e-310 }}", "{}", "5e-324|2.2250738585072014e-308|-1e-310");
     renders("{{ 1[1:] }}|{{ (1, 2)[0][1:] }}|{{ {'a': 1}[:2] | default('d') }}|{{ [1[1:]] }}", "{}", "||d|[Undefined]");
     renders("{% if 1[1:] | default(true) %}{{ (1[1:] ~ 'a') ~ n }}{% endif %}", "{\"n\": 3}", "a3");
     fails("{% set x = 1[1:] %}", "{}", SL_EFORMAT, "line 1, column 13:", "cannot be sliced");
