@@ -4,6 +4,7 @@
 #include "formats/text_in.h"
 
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 #include "base/num.h"
 #include "formats/fill_in.h"
@@ -26,6 +27,7 @@ static const struct wrapper {
 typedef struct config {
     sl_vocab *v;
     const sl_small_json *main, *map; /* tokenizer_config.json, special_tokens_map.json */
+    const sl_small_json *more;       /* added_tokens.json, where it counts: see read_more */
     const struct wrapper *wrapper;   /* NULL: the file's own post-processor */
     const sl_small_json *at;         /* where the value at hand stands */
     bool own_specials;
@@ -53,6 +55,7 @@ static sl_status begin(config *c)
     size_t more = N_ROLES;
     for (size_t i = 0; i < SL_COUNT(lists); i++)
         more += n_listed(c->main, lists[i]) + n_listed(c->map, lists[i]);
+    more += c->more->root ? c->more->root->n : 0;
     const sl_vocab old = *v;
     c->n_own = old.n_tokens;
     c->added_at = sl_mem_zalloc(old.n_tokens + more, sizeof *c->added_at);
@@ -108,6 +111,23 @@ static sl_status set_added(config *c, sl_bytes text, sl_added_token *token)
     return SL_OK;
 }
 
+/* ---- which names stand where ---------------------------------------------------------------- */
+
+static const char *const role_keys[N_ROLES] = { "bos_token", "eos_token", "unk_token", "sep_token",
+                                                "pad_token", "cls_token", "mask_token" };
+static const char *const role_lists[] = { "additional_special_tokens", "extra_special_tokens" };
+
+/* A token as a text or an object; NULL: not named. special_tokens_map.json counts in folders from before
+ * added_tokens_decoder. */
+static const sl_json *named(config *c, const char *key)
+{
+    const sl_json *m = sl_json_get(c->main->root, "added_tokens_decoder") ? NULL : sl_json_get(c->map->root, key);
+    c->at = m ? c->map : c->main;
+    return m ? m : sl_json_get(c->main->root, key);
+}
+
+/* ---- tokens by their ids ------------------------------------------------------------------ */
+
 /* {"content", flags...}; every flag may be missing. Added tokens are normalised unless they are special. */
 static sl_status read_token(const config *c, const sl_json *m, bool special, sl_bytes *text, sl_added_token *out)
 {
@@ -152,16 +172,66 @@ static sl_status read_added(config *c)
     return rc;
 }
 
-/* ---- special tokens by their role ---------------------------------------------------------- */
-
-/* A token as a text or an object; NULL: not named. special_tokens_map.json counts in folders from before
- * added_tokens_decoder. */
-static const sl_json *named(config *c, const char *key)
+static bool is_text(const sl_json *m, sl_bytes text)
 {
-    const sl_json *m = sl_json_get(c->main->root, "added_tokens_decoder") ? NULL : sl_json_get(c->map->root, key);
-    c->at = m ? c->map : c->main;
-    return m ? m : sl_json_get(c->main->root, key);
+    const sl_json *s = m && m->kind == SL_JSON_OBJECT ? sl_json_get(m, "content") : m;
+    return s && s->kind == SL_JSON_STRING && s->text_len == text.len && memcmp(s->text, text.data, text.len) == 0;
 }
+
+static bool has_role(config *c, sl_bytes text)
+{
+    bool found = false;
+    for (size_t i = 0; i < N_ROLES && !found; i++)
+        found = is_text(named(c, role_keys[i]), text);
+    for (size_t i = 0; i < SL_COUNT(role_lists) && !found; i++) {
+        const sl_json *list = named(c, role_lists[i]);
+        for (const sl_json *m = list && list->kind == SL_JSON_ARRAY ? list->first : NULL; m && !found; m = m->next)
+            found = is_text(m, text);
+    }
+    c->at = c->more;
+    return found;
+}
+
+static int by_id(const void *a, const void *b)
+{
+    int64_t x = -1, y = -1; /* of what is no number, too, which is refused in its turn */
+    sl_json_int(*(const sl_json *const *)a, &x);
+    sl_json_int(*(const sl_json *const *)b, &y);
+    return (x > y) - (x < y);
+}
+
+/* added_tokens.json, {"<pad>": 32000, ...}: of folders from before added_tokens_decoder whose vocabulary is
+ * SentencePiece's. A tokenizer.json has these tokens itself. */
+static sl_status read_more(config *c)
+{
+    const sl_json *root = c->more->root, **list = root ? sl_mem_zalloc(root->n, sizeof *list) : NULL;
+    const sl_fill f = { .v = c->v, .err = c->err };
+    sl_status rc = SL_OK;
+    size_t n = 0;
+    if (!root)
+        return SL_OK;
+    if (!list)
+        return sl_fill_no_memory(&f);
+    for (const sl_json *m = root->first; m; m = m->next)
+        list[n++] = m;
+    qsort(list, n, sizeof *list, by_id);
+    c->at = c->more;
+    for (size_t i = 0; i < n && !rc; i++) {
+        const sl_bytes text = { list[i]->key, list[i]->key_len };
+        int64_t id = -1;
+        sl_added_token token = { .special = has_role(c, text) };
+        token.normalized = !token.special;
+        if (!sl_json_int(list[i], &id))
+            rc = sl_json_fail(c->err, SL_EFORMAT, list[i], "no id");
+        else if (text.len && !(rc = set_added(c, text, &token)) && token.id != id)
+            rc = sl_json_fail(c->err, SL_EFORMAT, list[i], "id %lld for a token that is number %d", (long long)id,
+                              token.id);
+    }
+    sl_mem_free(list);
+    return rc;
+}
+
+/* ---- roles and lists ------------------------------------------------------------------------ */
 
 static sl_status named_text(const config *c, const sl_json *m, sl_bytes *text, sl_added_token *token)
 {
@@ -213,20 +283,15 @@ static sl_status read_roles(config *c)
 {
     sl_vocab *v = c->v;
     int32_t unused = -1;
-    const struct {
-        const char *key;
-        int32_t *id;
-    } roles[N_ROLES] = { { "bos_token", &v->bos }, { "eos_token", &v->eos }, { "unk_token", &unused },
-                         { "sep_token", &unused }, { "pad_token", &v->pad }, { "cls_token", &unused },
-                         { "mask_token", &unused } };
+    int32_t *const ids[N_ROLES] = { &v->bos, &v->eos, &unused, &unused, &v->pad, &unused, &unused };
     sl_status rc = SL_OK;
     for (size_t i = 0; i < N_ROLES && !rc; i++) {
-        const sl_json *m = named(c, roles[i].key);
-        rc = m ? special_id(c, m, roles[i].id) : SL_OK;
+        const sl_json *m = named(c, role_keys[i]);
+        rc = m ? special_id(c, m, ids[i]) : SL_OK;
     }
-    if (!rc)
-        rc = special_list(c, "additional_special_tokens");
-    return rc ? rc : special_list(c, "extra_special_tokens");
+    for (size_t i = 0; i < SL_COUNT(role_lists) && !rc; i++)
+        rc = special_list(c, role_lists[i]);
+    return rc;
 }
 
 /* ---- around a text ------------------------------------------------------------------------- */
@@ -312,6 +377,45 @@ static sl_status read_prefix_space(const config *c)
     return SL_OK;
 }
 
+/* Classes whose ids are not those of the pieces. */
+static const char *const shifted_classes[] = { "XLMRobertaTokenizer", "MBartTokenizer",   "MBart50Tokenizer",
+                                               "CamembertTokenizer",  "NllbTokenizer",    "XGLMTokenizer",
+                                               "BarthezTokenizer",    "BartphoTokenizer", "M2M100Tokenizer",
+                                               "PegasusTokenizer" };
+
+/* SentencePiece's own file in a folder. Llama's class has two settings of its own: with "legacy": false the space in
+ * front is that of the text, not of each stretch behind a special token; with "add_prefix_space": false there is none,
+ * and none is taken away. */
+static sl_status read_pieces_prefix(const config *c)
+{
+    sl_vocab *v = c->v;
+    const sl_json *root = c->main->root;
+    sl_fill f = { .v = v, .err = c->err };
+    bool legacy = true, prefix = true;
+    for (size_t i = 0; i < SL_COUNT(shifted_classes); i++)
+        if (is_class(root, shifted_classes[i]))
+            return sl_json_fail(c->err, SL_EUNSUPPORTED, sl_json_get(root, "tokenizer_class"),
+                                "%s gives the pieces of a SentencePiece file other ids; a tokenizer.json has them",
+                                shifted_classes[i]);
+    if (!is_class(root, "LlamaTokenizer"))
+        return SL_OK;
+    sl_status rc = sl_json_get_bool(root, "legacy", false, &legacy, c->err);
+    if (!rc)
+        rc = sl_json_get_bool(root, "add_prefix_space", false, &prefix, c->err);
+    if (rc || (prefix && (legacy || !v->norms[0].dummy_prefix)))
+        return rc;
+    v->norms[0].dummy_prefix = false;
+    if (!prefix) {
+        v->n_decoders -= v->decoders[v->n_decoders - 1].kind == SL_DECODE_STRIP;
+        return SL_OK;
+    }
+    sl_pretok_step *step = sl_vocab_add_pretok(v, SL_PRETOK_METASPACE);
+    if (!step)
+        return sl_fill_no_memory(&f);
+    step->prepend = SL_PREPEND_FIRST;
+    return sl_fill_keep(&f, (sl_bytes){ "\xe2\x96\x81", 3 }, &step->text);
+}
+
 /* ---- ends of an answer ----------------------------------------------------------------------- */
 
 #define ENDS_MAX 64
@@ -348,20 +452,28 @@ static sl_status read_ends(sl_vocab *v, const char *dir, sl_err *err)
 
 sl_status sl_text_config(sl_vocab *v, const char *dir, const sl_small_json *main, bool own_specials, sl_err *err)
 {
-    sl_small_json map = { 0 };
+    sl_small_json map = { 0 }, more = { 0 };
+    const bool pieces = v->n_norms > 0 && v->norms[0].kind == SL_NORM_SENTENCEPIECE;
     config c = { .v = v,
                  .main = main,
                  .map = &map,
+                 .more = &more,
                  .at = main,
                  .wrapper = find_wrapper(main->root),
                  .own_specials = own_specials,
                  .err = err };
     sl_status rc = sl_small_json_open(&map, dir, "special_tokens_map.json", err);
-    if (rc)
+    if (!rc && pieces && !sl_json_get(main->root, "added_tokens_decoder"))
+        rc = sl_small_json_open(&more, dir, "added_tokens.json", err);
+    if (rc) {
+        sl_small_json_close(&map);
         return rc;
+    }
     rc = begin(&c);
     if (!rc)
         rc = read_added(&c);
+    if (!rc)
+        rc = read_more(&c);
     if (!rc)
         rc = read_roles(&c);
     if (!rc) {
@@ -369,11 +481,12 @@ sl_status sl_text_config(sl_vocab *v, const char *dir, const sl_small_json *main
         rc = read_around(&c);
     }
     if (!rc)
-        rc = read_prefix_space(&c);
+        rc = pieces ? read_pieces_prefix(&c) : read_prefix_space(&c);
     if (rc)
         rc = sl_fail_in(err, rc, "%s", c.at->path);
     sl_names_fini(&c.names);
     sl_mem_free(c.added_at);
     sl_small_json_close(&map);
+    sl_small_json_close(&more);
     return rc ? rc : read_ends(v, dir, err);
 }

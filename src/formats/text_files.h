@@ -10,8 +10,10 @@
  * The order is that of Transformers, which prefers the `tokenizers` library's file to all it would convert. BOS and
  * EOS are put around a text as its release 4 does: by the file's post-processor, except for the classes that
  * write one of their own (Llama, CodeLlama, Gemma, Cohere, GPTNeoX). Of classes like GPT-2's the configuration's
- * add_prefix_space counts, not the one of a ByteLevel that is the file's whole pre-tokenizer. Release 5 builds the
- * steps of some classes (Llama, T5, Albert, ...) anew; here they are those of the file.
+ * add_prefix_space counts, not the one of a ByteLevel that is the file's whole pre-tokenizer. Beside a
+ * tokenizer.model Llama's "legacy" and "add_prefix_space" count, and an old folder's added_tokens.json; classes that
+ * renumber its pieces are refused. Release 5 builds the steps of some classes (Llama, T5, Albert, ...) anew; here
+ * they are those of the file.
  */
 #ifndef SL_FORMATS_TEXT_FILES_H
 #define SL_FORMATS_TEXT_FILES_H
