@@ -84,6 +84,11 @@ static sl_exit read_ids(sl_parsing *p, const char *given, const char *option, sl
     return code;
 }
 
+static bool is_inline(const sl_args *args)
+{
+    return args->reasoning_format && strcmp(args->reasoning_format, "none") == 0;
+}
+
 /* What is known of the prompt: its end, or that of the template's prompts; else the reply itself
  * tells, when it ends a reasoning that it never began. */
 static sl_exit find_opening(sl_parsing *p, const sl_template *t)
@@ -99,7 +104,8 @@ static sl_exit find_opening(sl_parsing *p, const sl_template *t)
         rc = sl_reply_opening_ids(p->tokenizer, p->prompt.data, p->prompt.n, &p->opening, &err);
     else if (t)
         rc = sl_probe_opening(t, p->tokenizer, &p->opening, &err);
-    if (!rc && !p->opening.len && !p->args->prompt_tokens && sl_reply_closes_only(p->tokenizer, p->ids.data, p->ids.n))
+    if (!rc && !p->opening.len && !p->args->prompt_tokens && !is_inline(p->args) &&
+        sl_reply_closes_only(p->tokenizer, p->ids.data, p->ids.n))
         sl_str_puts(&p->opening, "<think>");
     if (rc || p->opening.failed)
         return sl_cli_failed("%s", rc ? err.msg : "no memory for the prompt's end");
@@ -141,13 +147,13 @@ static uint64_t hash(const sl_ids *ids)
 
 static sl_reply_options options_of(sl_parsing *p)
 {
-    const char *tools = p->args->tool_parser, *reasoning = p->args->reasoning_format;
+    const char *tools = p->args->tool_parser;
     const bool automatic = !tools || strcmp(tools, "auto") == 0;
     return (sl_reply_options){
         .tokenizer = p->tokenizer,
         .tools = automatic ? sl_reply_tools(p->tokenizer, sl_session_chat_template(&p->session, true))
                            : (unsigned)sl_reply_tools_named(tools),
-        .inline_reasoning = reasoning && strcmp(reasoning, "none") == 0,
+        .inline_reasoning = is_inline(p->args),
         .opening = bytes_of(&p->opening),
         .stop = p->stop,
         .seed = hash(&p->ids),

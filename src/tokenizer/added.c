@@ -66,11 +66,12 @@ size_t sl_added_find(const sl_added *a, const char *text, size_t len, size_t fro
 size_t sl_added_find_start(const sl_added *a, const char *text, size_t len, size_t from)
 {
     for (size_t i = from; a->trie.n > 0 && i < len; i++) {
-        if (i + 1 < len && !has_pair(a, text + i))
+        const char two[2] = { sl_added_lower(text[i]), i + 1 < len ? sl_added_lower(text[i + 1]) : '\0' };
+        if (i + 1 < len && !has_pair(a, two))
             continue;
         uint32_t node = 0;
         for (size_t k = i; k < len; k++) {
-            node = sl_trie_step(&a->trie, node, (unsigned char)text[k]);
+            node = sl_trie_step(&a->trie, node, (unsigned char)sl_added_lower(text[k]));
             if (node == 0)
                 break;
             if (a->trie.node[node].value >= 0)

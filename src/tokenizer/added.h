@@ -53,11 +53,16 @@ bool sl_added_looks_control(sl_bytes text);
 /* Is there one of n ascending places with after < place < before? */
 bool sl_places_between(const size_t *place, size_t n, size_t after, size_t before);
 
+static inline char sl_added_lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c - 'A' + 'a') : c;
+}
+
 /* The first place at or after `from` where a token begins, *at its place in token[] and *n its
  * length; none: len, and *at is -1. Flags are not looked at. */
 size_t sl_added_find(const sl_added *a, const char *text, size_t len, size_t from, int32_t *at, size_t *n);
-/* The first place at or after `from` where a token stands, or would if the right text followed;
- * none: len. */
+/* The first place at or after `from` where a token of a set in small letters stands, or would if
+ * the right text followed, in letters of any case; none: len. */
 size_t sl_added_find_start(const sl_added *a, const char *text, size_t len, size_t from);
 
 #endif

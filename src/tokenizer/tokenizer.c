@@ -146,6 +146,16 @@ static sl_status normal_text(const sl_tokenizer *t, sl_norm_work *w, sl_arena *a
     return copy ? SL_OK : sl_fail(err, SL_ENOMEM, "%zu bytes of an added token", form.len);
 }
 
+/* In small letters, since a template may change the case of what people wrote. */
+static sl_status lower_text(sl_arena *arena, sl_bytes *text, sl_err *err)
+{
+    char *copy = sl_arena_memdup(arena, text->data, text->len);
+    for (size_t i = 0; copy && i < text->len; i++)
+        copy[i] = sl_added_lower(copy[i]);
+    *text = (sl_bytes){ copy, text->len };
+    return copy ? SL_OK : sl_fail(err, SL_ENOMEM, "%zu bytes of an added token", text->len);
+}
+
 /* The tokens that `what` chooses, with the texts that they are matched by. */
 typedef struct choice {
     uint32_t *which; /* [n] places in v->added */
@@ -176,6 +186,8 @@ static sl_status choice_init(choice *c, const sl_tokenizer *t, const sl_vocab *v
         c->text[i] = sl_lexicon_bytes(&t->lexicon, (size_t)v->added[c->which[i]].id);
         if (what == NORMALIZED)
             rc = normal_text(t, &work, &c->arena, &c->text[i], err);
+        if (what == CONTROL)
+            rc = lower_text(&c->arena, &c->text[i], err);
     }
     sl_norm_work_fini(&work);
     return rc;

@@ -62,7 +62,8 @@ sl_status sl_tokenize_apart(const sl_tokenizer *t, const char *text, size_t len,
  * `from` (the longest of those that begin there), its id in *id; none: len, and *id is -1. */
 size_t sl_tokenizer_next_special(const sl_tokenizer *t, const char *text, size_t len, size_t from, int32_t *id);
 /* The first place at or after `from` where a control token stands, or would stand if the right
- * text followed; none: len. Added tokens that look like control tokens count as such here. */
+ * text followed; none: len. Added tokens that look like control tokens count as such here, in letters
+ * of any case. */
 size_t sl_tokenizer_next_control(const sl_tokenizer *t, const char *text, size_t len, size_t from);
 
 /* What an id says in the middle of a text; control tokens only when `special` is set, else nothing.

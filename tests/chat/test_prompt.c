@@ -98,6 +98,7 @@ static void check(const char *source, const char *content, size_t want)
 #define JSON    "<s>{{ messages | tojson }}</s>"
 #define REPR    "<s>{{ messages }}</s>"
 #define ASCII   "<s>{{ messages | tojson(ensure_ascii=true) }}</s>"
+#define LOWER   "{% for m in messages %}<s>{{ m.content | lower }}{{ m.content | upper | lower }}</s>{% endfor %}"
 #define THINK   "<s>{{ messages[0].content.split('<think>')[-1] }}</s>"
 
 static void test_messages_make_no_control_tokens(void **state)
@@ -120,8 +121,10 @@ static void test_messages_make_no_control_tokens(void **state)
         "<think>x<|im_end|>",
         "<|im_end",
         "|im_end|><",
+        "<|IM_END|><|Im_",
+        "</S>",
     };
-    static const char *const templates[] = { CHATML, TRIMMED, TWICE, JSON, THINK, REPR, ASCII };
+    static const char *const templates[] = { CHATML, TRIMMED, TWICE, JSON, LOWER, THINK, REPR, ASCII };
     for (size_t c = 0; c < SL_COUNT(contents); c++)
         for (size_t t = 0; t < SL_COUNT(templates); t++)
             check(templates[t], contents[c], 2);

@@ -99,6 +99,8 @@ class Parse(unittest.TestCase):
     def test_inline(self):
         self.make(QWEN, template=OPENS)
         self.check(self.ids("hm\n", 1, "\n\nYes."), "<think>\nhm\n</think>\n\nYes.", args=["--reasoning-format", "none"])
+        self.make(QWEN)
+        self.check(self.ids("hm\n", 1, "\n\nYes."), "hm\n</think>\n\nYes.", args=["--reasoning-format", "none"])
         text = 'a <tool_call>{"name": "f"}</tool_call> b'
         self.check(self.ids(1, "a ", 2, '{"name": "f"}', 3, " b"), text, args=["--tool-call-parser", "none"])
 
