@@ -165,8 +165,12 @@ struct sl_reply {
     sl_channel content, thought;
     bool fresh;       /* only white space since the start, or since reasoning or a call */
     uint8_t ends_due; /* SL_TOOLS_* whose end tags may still come */
-    unsigned ticks;   /* the run of backticks at the end */
-    bool at_line_start, ticks_at_line_start, in_span, in_fence;
+    unsigned ticks;   /* the run of backticks, or of tildes, at the end */
+    char tick;        /* which of them */
+    bool at_line_start, ticks_at_line_start, in_span;
+    unsigned fence; /* ticks that opened the block of code, 0: in none */
+    char fence_tick;
+    bool fence_line; /* still in the line that opened it */
     sl_call call;
     size_t n_calls;
     /* the event that grows */

@@ -61,33 +61,59 @@ static void put(sl_reply *r, sl_channel *ch, sl_reply_kind kind, const char *s, 
 
 /* ---- Markdown's code ----------------------------------------------------------------------- */
 
-/* After the backticks so far: inside a span of code, inside a fenced block? */
-static void code_now(const sl_reply *r, bool *span, bool *fence)
+#define TICKS_MAX 255u
+
+/* After the ticks so far: inside a span of code, inside a fenced block (of how many ticks)? */
+static void code_now(const sl_reply *r, bool *span, unsigned *fence)
 {
-    const bool toggles_fence = r->ticks >= 3 && r->ticks_at_line_start;
-    *fence = r->in_fence != toggles_fence;
-    *span = r->in_span != (r->ticks > 0 && !toggles_fence && !r->in_fence);
+    const bool marks = r->ticks >= 3 && r->ticks_at_line_start;
+    *span = r->in_span;
+    *fence = r->fence;
+    if (r->ticks == 0)
+        return;
+    if (r->fence && r->fence_line) /* ``` and more of them in one line are a span */
+        *fence = r->tick == '`' && r->fence_tick == '`' ? 0 : r->fence;
+    else if (r->fence)
+        *fence = marks && r->tick == r->fence_tick && r->ticks >= r->fence ? 0 : r->fence;
+    else if (marks)
+        *fence = r->ticks;
+    else if (r->tick == '`')
+        *span = !r->in_span;
 }
 
 static void ticks_ended(sl_reply *r)
 {
-    code_now(r, &r->in_span, &r->in_fence);
+    const bool was_fence = r->fence > 0;
+    code_now(r, &r->in_span, &r->fence);
+    if (r->fence && !was_fence) {
+        r->fence_tick = r->tick;
+        r->fence_line = true;
+    }
     r->ticks = 0;
+}
+
+/* What may stand before a block of code in its line: it may be in a list, or cited. */
+static bool is_before_fence(char c)
+{
+    return c == ' ' || c == '\t' || c == '>' || c == '-' || c == '*' || c == '+' || c == '.' || (c >= '0' && c <= '9');
 }
 
 static void look_for_code(sl_reply *r, const char *s, size_t n)
 {
     for (size_t i = 0; i < n; i++) {
-        if (s[i] == '`') {
-            r->ticks_at_line_start = r->ticks ? r->ticks_at_line_start : r->at_line_start;
-            r->ticks += r->ticks < 3;
+        const bool goes_on = r->ticks && s[i] == r->tick;
+        if (r->ticks && !goes_on)
+            ticks_ended(r);
+        if (goes_on || s[i] == '`' || (s[i] == '~' && r->at_line_start)) {
+            r->ticks_at_line_start = goes_on ? r->ticks_at_line_start : r->at_line_start;
+            r->ticks += r->ticks < TICKS_MAX;
+            r->tick = s[i];
+            r->at_line_start = false;
             continue;
         }
-        if (r->ticks)
-            ticks_ended(r);
         if (s[i] == '\n')
-            r->in_span = false; /* spans of several lines are rarer than a lone backtick */
-        r->at_line_start = s[i] == '\n' || (r->at_line_start && s[i] == ' ');
+            r->in_span = r->fence_line = false; /* spans of several lines are rarer than a lone backtick */
+        r->at_line_start = s[i] == '\n' || (r->at_line_start && is_before_fence(s[i]));
     }
 }
 
@@ -95,19 +121,21 @@ static void look_for_code(sl_reply *r, const char *s, size_t n)
  * text, and only Hermes' tags, which people write about: the others are words of no language. */
 static bool quoted(const sl_reply *r, const sl_tag *tag)
 {
-    bool span = false, fence = false;
+    bool span = false;
+    unsigned fence = 0;
     code_now(r, &span, &fence);
     if (tag->role == SL_TAG_THINK_END) /* a block that was never closed must not hide the answer */
         return r->text_tag && span;
     if (r->text_tag)
-        return span || fence;
+        return span || fence > 0;
     return span && r->ticks && tag->format == SL_TOOLS_HERMES;
 }
 
 static void code_reset(sl_reply *r)
 {
     r->ticks = 0;
-    r->in_span = r->in_fence = false;
+    r->in_span = r->fence_line = false;
+    r->fence = 0;
     r->at_line_start = true;
 }
 
