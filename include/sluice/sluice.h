@@ -6,8 +6,8 @@
  *   while (sl_engine_busy(e) && !sl_engine_step(e, &err)) {}  // events arrive through callbacks
  *
  * Threads: a model may be shared; an engine belongs to one thread at a time (its worker threads
- * are its own affair). Callbacks run on the thread that calls sl_engine_step and may submit and
- * cancel, but not step or destroy. Borrowed pointers hold until the object they came from goes,
+ * are its own affair). Callbacks run on the thread that calls sl_engine_step and may submit, fork
+ * and cancel, but not step or destroy. Borrowed pointers hold until the object they came from goes,
  * those of an event until the callback returns.
  */
 #ifndef SLUICE_SLUICE_H
@@ -167,10 +167,19 @@ typedef struct sl_event {
     sl_request_id request;
     size_t position;     /* LOGITS: of the prompt token; TOKEN: where the token will stand */
     int32_t token;       /* TOKEN */
-    const float *logits; /* LOGITS, TOKEN: [n_vocab], before bias and sampling */
+    const float *logits; /* LOGITS, TOKEN: [n_vocab], before bias, penalties and sampling */
     size_t n_vocab;
+    /* TOKEN, when asked for: ln of the token's probability and the likeliest tokens with theirs, best first, [n_top].
+     * They are the model's own, those of `logits`; what is as good as impossible has SL_LOGPROB_FLOOR. */
+    float logprob;
+    const int32_t *top_token;
+    const float *top_logprob;
+    size_t n_top;
     sl_finish finish; /* END */
 } sl_event;
+
+#define SL_LOGPROB_FLOOR    (-9999.0f) /* finite, for JSON */
+#define SL_TOP_LOGPROBS_MAX 20
 
 /* Return true to go on, false to end the request (its END event follows with SL_FINISH_STOP). */
 typedef bool sl_on_event(void *user, const sl_event *event);
@@ -183,14 +192,22 @@ typedef struct sl_request {
     size_t n_predict; /* tokens to generate at most; 0: only read the prompt */
     bool ignore_eos;
     bool prompt_logits; /* LOGITS events for all prompt positions */
-    float temperature;  /* 0: greedy */
-    uint32_t top_k;     /* 0: off */
-    float top_p;        /* 1: off */
-    float min_p;        /* 0: off */
-    uint64_t seed;
-    const int32_t *bias_token; /* [n_bias], copied with the values */
+    /* How a token is picked, in this order: bias, penalties, top_k, typical_p, top_p, min_p, temperature, one draw. */
+    const int32_t *bias_token; /* [n_bias] added to logits, finite; copied with the values */
     const float *bias;
     size_t n_bias;
+    float repeat_penalty;    /* above 0; divides logits of tokens in the window (multiplies negative ones); 0, 1: off */
+    float presence_penalty;  /* -2..2, taken from logits of generated tokens in the window; 0: off */
+    float frequency_penalty; /* -2..2, the same for each time that they stand there; 0: off */
+    size_t repeat_last_n;    /* the window: the last tokens of prompt and answer; 0: all of them */
+    uint32_t top_k;          /* keep the K likeliest; 0, or more than there are: off */
+    float typical_p;         /* up to 1: keep the most typical that hold P of the probability; 0, 1: off */
+    float top_p;             /* 0..1: keep the likeliest that hold P of the probability; 1: off, 0: the likeliest */
+    float min_p;             /* 0..1: keep those of at least P times the likeliest's probability; 0: off */
+    float temperature;       /* 0..100; 0: the likeliest token after bias and penalties, whatever the filters say */
+    uint64_t seed;           /* a draw depends on it, the position and the logits alone */
+    bool logprobs;           /* TOKEN events have log-probabilities */
+    uint32_t top_logprobs;   /* and so many of the likeliest tokens, up to SL_TOP_LOGPROBS_MAX */
     sl_on_event *on_event;
     void *user;
 } sl_request;
@@ -198,6 +215,13 @@ typedef struct sl_request {
 /* Queue a request. SL_EINVAL: an empty prompt, an id outside the vocabulary, a setting out of
  * range, or a prompt longer than the context (the text has both numbers); SL_ENOMEM. */
 SL_API sl_status sl_engine_submit(sl_engine *e, const sl_request *r, sl_request_id *id, sl_err *err);
+/* Another answer to what request `from`, which waits or runs, has read and said so far: a request whose prompt is all
+ * of its tokens up to now (r's own prompt is not looked at). Forked right after it was submitted, n requests are n
+ * answers to one prompt. They share its pages of keys and values, read once; only a page that both write to is copied.
+ * Each is as if it ran alone: it has its own settings, seed and end, and what it says is bit for bit the same.
+ * Generated tokens of `from` count as generated for penalties, not for n_predict. With prompt_logits the prompt is read
+ * again. Errors as of sl_engine_submit; SL_ENOTFOUND: no such request. */
+SL_API sl_status sl_engine_fork(sl_engine *e, sl_request_id from, const sl_request *r, sl_request_id *id, sl_err *err);
 /* Ends at the next step, or at once when it still waits; false: no such request. */
 SL_API bool sl_engine_cancel(sl_engine *e, sl_request_id id);
 SL_API bool sl_engine_busy(const sl_engine *e); /* requests wait or run */

@@ -1,64 +1,26 @@
-/* engine.c - the public sl_engine: requests come in, each step runs one ragged batch of them.
+/* engine.c - the public sl_engine: each step runs one ragged batch of the requests that are in it.
  *
- * A request waits in a queue, gets a slot (its row of the block tables), has its prompt read in
- * chunks and then gives one token a step. Slots own KV pages for as many positions as they have
- * filled; the pool holds enough for every slot at full length, so no running request can fail.
+ * A request waits in a queue (requests.c), gets a slot (its row of the block tables), has its prompt
+ * read in chunks and then gives one token a step. Slots own KV pages for as many positions as they
+ * have filled, full ones perhaps together with other slots; the pool holds enough for every slot at
+ * full length, so no running request can fail.
  */
-#include "sluice/sluice.h"
-
 #include <assert.h>
 #include <string.h>
 #include "base/num.h"
-#include "executor/batch.h"
 #include "executor/engine.h"
+#include "executor/engine_in.h"
 #include "executor/model.h"
-#include "executor/options.h"
 #include "executor/report.h"
-#include "executor/run.h"
 #include "tokenizer/tokenizer.h"
-#include "module/sampler.h"
-
-typedef struct sl_job sl_job;
-struct sl_job {
-    sl_job *next; /* in the queue */
-    sl_request_id id;
-    sl_request request; /* prompt and bias lists point into this block */
-    float *unbiased;    /* [n_bias] while a token is drawn */
-    size_t fed;         /* prompt tokens in the KV cache */
-    size_t generated;
-    int32_t last; /* generated, not yet in the KV cache */
-    bool cancelled;
-};
-
-typedef struct sl_slot {
-    sl_job *job;  /* NULL: free */
-    size_t n_pos; /* positions filled */
-} sl_slot;
-
-struct sl_engine {
-    const sl_model *model;
-    sl_settings settings;
-    sl_kernels kernels;
-    sl_pool *pool;
-    sl_kv *kv;
-    sl_arena plan_arena;
-    sl_plan plan;
-    void *workspace;
-    size_t workspace_bytes;
-    sl_memory memory;
-    uint32_t *table; /* [n_seqs][pages_per_seq] */
-    sl_slot *slot;   /* [n_seqs] */
-    sl_batch batch;
-    sl_candidate *candidates; /* [n_vocab] */
-    sl_trace *trace;
-    sl_job *queue, **queue_end;
-    size_t n_running, first_slot; /* the slot that is served first turns from step to step */
-    sl_request_id last_id;
-    sl_engine_stats stats;
-    sl_run_counts counts;
-};
 
 /* ---- making and ending ------------------------------------------------------- */
+
+/* Far less than the KV cache of as many positions, so it fits where that does. */
+static size_t said_bytes(const sl_settings *s)
+{
+    return s->n_seqs * (s->n_ctx + 1) * sizeof(int32_t);
+}
 
 static sl_status plan_memory(const sl_model *m, const sl_settings *s, const sl_plan *p, sl_memory *out, sl_err *err)
 {
@@ -68,9 +30,9 @@ static sl_status plan_memory(const sl_model *m, const sl_settings *s, const sl_p
                        s->kv.n_pages * s->kv.P);
     out->weights = m->net->weight_bytes;
     out->workspace = sl_plan_workspace(p);
-    /* Program and libraries; the file's header, read through; vocabulary; room to sample. */
+    /* Program and libraries; the file's header, read through; vocabulary; room to sample; what was said. */
     out->rest = ((size_t)6 << 20) + ((size_t)sl_weights_file_bytes(m->net->weights) - m->net->weight_bytes) +
-                m->net->config.n_vocab * (100 + 100 + sizeof(sl_candidate));
+                m->net->config.n_vocab * (100 + 100) + sl_sampler_bytes(m->net->config.n_vocab) + said_bytes(s);
     return SL_OK;
 }
 
@@ -117,9 +79,14 @@ static sl_status set_up(sl_engine *e, const sl_engine_options *o, sl_err *err)
     e->workspace = sl_mem_map(e->workspace_bytes);
     e->table = sl_mem_zalloc(s->n_seqs * s->pages_per_seq, sizeof *e->table);
     e->slot = sl_mem_zalloc(s->n_seqs, sizeof *e->slot);
-    e->candidates = sl_mem_zalloc(e->model->net->config.n_vocab, sizeof *e->candidates);
-    if (!e->workspace || !e->table || !e->slot || !e->candidates)
+    e->said_bytes = said_bytes(s);
+    e->said = sl_mem_map(e->said_bytes);
+    if (!e->workspace || !e->table || !e->slot || !e->said)
         return sl_fail(err, SL_ENOMEM, "no memory for a workspace of %zu bytes", e->workspace_bytes);
+    for (size_t i = 0; i < s->n_seqs; i++)
+        e->slot[i].said = e->said + i * (s->n_ctx + 1);
+    if ((rc = sl_sampler_create(&e->sampler, e->model->net->config.n_vocab, err)))
+        return rc;
     sl_plan_bind(&e->plan, e->workspace);
     return sl_batch_init(&e->batch, l, &heads, e->table, s->pages_per_seq, err);
 }
@@ -158,10 +125,11 @@ void sl_engine_destroy(sl_engine *e)
     sl_kv_destroy(e->kv);
     sl_trace_destroy(e->trace);
     sl_mem_unmap(e->workspace, e->workspace_bytes);
+    sl_mem_unmap(e->said, e->said_bytes);
+    sl_sampler_destroy(e->sampler);
     sl_arena_fini(&e->plan_arena);
     sl_mem_free(e->table);
     sl_mem_free(e->slot);
-    sl_mem_free(e->candidates);
     sl_mem_free(e);
 }
 
@@ -193,75 +161,7 @@ void sl_engine_describe(const sl_engine *e, sl_engine_info *out)
                              .memory = e->memory };
 }
 
-/* ---- requests ---------------------------------------------------------------- */
-
-static sl_status check_request(const sl_engine *e, const sl_request *r, sl_err *err)
-{
-    const size_t n_vocab = e->model->net->config.n_vocab, n_ctx = e->settings.n_ctx;
-    if (!r->n_prompt)
-        return sl_fail(err, SL_EINVAL, "the prompt is empty: at least one token is needed");
-    if (r->n_prompt > n_ctx)
-        return sl_fail(err, SL_EINVAL, "the prompt has %zu tokens, the context holds %zu (raise --ctx-size)",
-                       r->n_prompt, n_ctx);
-    for (size_t i = 0; i < r->n_prompt; i++)
-        if (r->prompt[i] < 0 || (size_t)r->prompt[i] >= n_vocab)
-            return sl_fail(err, SL_EINVAL, "prompt token %zu: id %d is outside the vocabulary of %zu", i, r->prompt[i],
-                           n_vocab);
-    for (size_t i = 0; i < r->n_bias; i++)
-        if (r->bias_token[i] < 0 || (size_t)r->bias_token[i] >= n_vocab || !(r->bias[i] - r->bias[i] == 0.0f))
-            return sl_fail(err, SL_EINVAL, "logit bias %zu: id %d (vocabulary of %zu) with bias %g", i,
-                           r->bias_token[i], n_vocab, (double)r->bias[i]);
-    return sl_sampling_check(&(sl_sampling){ r->temperature, r->top_k, r->top_p, r->min_p, r->seed }, err);
-}
-
-/* One block: the job, its prompt, the bias list. */
-static sl_job *copy_request(const sl_request *r)
-{
-    size_t bytes = 0, bias = 0;
-    if (!sl_mul_ok(r->n_prompt, sizeof *r->prompt, &bytes) || !sl_mul_ok(r->n_bias, 3 * sizeof *r->bias, &bias))
-        return NULL;
-    sl_job *job = sl_mem_zalloc(1, sizeof *job + bytes + bias);
-    if (!job)
-        return NULL;
-    int32_t *prompt = (int32_t *)(job + 1), *bias_token = prompt + r->n_prompt;
-    float *bias_value = (float *)(bias_token + r->n_bias);
-    memcpy(prompt, r->prompt, bytes);
-    if (r->n_bias) {
-        memcpy(bias_token, r->bias_token, r->n_bias * sizeof *bias_token);
-        memcpy(bias_value, r->bias, r->n_bias * sizeof *bias_value);
-    }
-    job->request = *r;
-    job->request.prompt = prompt;
-    job->request.bias_token = bias_token;
-    job->request.bias = bias_value;
-    job->unbiased = bias_value + r->n_bias;
-    return job;
-}
-
-sl_status sl_engine_submit(sl_engine *e, const sl_request *r, sl_request_id *id, sl_err *err)
-{
-    const sl_status rc = check_request(e, r, err);
-    if (rc)
-        return rc;
-    sl_job *job = copy_request(r);
-    if (!job)
-        return sl_fail(err, SL_ENOMEM, "no memory for a request of %zu tokens", r->n_prompt);
-    job->id = ++e->last_id;
-    *e->queue_end = job;
-    e->queue_end = &job->next;
-    if (id)
-        *id = job->id;
-    return SL_OK;
-}
-
-/* The job must be out of queue and slots. */
-static void end_job(sl_job *job, sl_finish finish)
-{
-    const sl_event event = { .kind = SL_EVENT_END, .request = job->id, .finish = finish };
-    if (job->request.on_event)
-        job->request.on_event(job->request.user, &event);
-    sl_mem_free(job);
-}
+/* ---- slots ---------------------------------------------------------------------- */
 
 static void free_slot(sl_engine *e, sl_slot *slot, sl_finish finish)
 {
@@ -269,28 +169,9 @@ static void free_slot(sl_engine *e, sl_slot *slot, sl_finish finish)
     for (size_t i = 0; i < sl_div_up(slot->n_pos, e->settings.kv.P); i++)
         sl_kv_page_drop(e->kv, e->table[row + i]);
     sl_job *job = slot->job;
-    *slot = (sl_slot){ 0 };
+    *slot = (sl_slot){ .said = slot->said };
     e->n_running--;
-    end_job(job, finish);
-}
-
-bool sl_engine_cancel(sl_engine *e, sl_request_id id)
-{
-    for (size_t i = 0; i < e->settings.n_seqs; i++)
-        if (e->slot[i].job && e->slot[i].job->id == id) {
-            e->slot[i].job->cancelled = true;
-            return true;
-        }
-    for (sl_job **at = &e->queue; *at; at = &(*at)->next)
-        if ((*at)->id == id) {
-            sl_job *job = *at;
-            *at = job->next;
-            if (!*at)
-                e->queue_end = at;
-            end_job(job, SL_FINISH_CANCEL);
-            return true;
-        }
-    return false;
+    sl_job_end(job, finish);
 }
 
 bool sl_engine_busy(const sl_engine *e)
@@ -308,13 +189,71 @@ static void admit(sl_engine *e)
     for (size_t i = 0; i < e->settings.n_seqs && e->queue; i++) {
         if (e->slot[i].job)
             continue;
-        e->slot[i].job = e->queue;
-        e->queue = e->queue->next;
+        sl_job *job = e->queue;
+        e->queue = job->next;
         if (!e->queue)
             e->queue_end = &e->queue;
+        e->slot[i].job = job;
+        e->slot[i].n_said = job->request.n_prompt;
+        memcpy(e->slot[i].said, job->request.prompt, job->request.n_prompt * sizeof *job->request.prompt);
         e->n_running++;
     }
 }
+
+/* ---- prompts that begin alike ------------------------------------------------------ */
+
+/* How much of what `slot` is to read a relative has read or will read: all but the last token, which is fed for its
+ * logits. */
+static size_t in_common(const sl_slot *slot, const sl_slot *relative)
+{
+    const size_t most = SL_MIN(slot->n_said - 1, relative->n_said);
+    size_t n = 0;
+    while (n < most && slot->said[n] == relative->said[n])
+        n++;
+    return n;
+}
+
+/* Share what the relative's n first positions fill: whole pages, and a copy of the one that both would write to. */
+static void take_pages(sl_engine *e, sl_slot *slot, const sl_slot *relative, size_t n)
+{
+    const size_t P = e->settings.kv.P, ld = e->settings.pages_per_seq;
+    uint32_t *own = e->table + (size_t)(slot - e->slot) * ld;
+    const uint32_t *others = e->table + (size_t)(relative - e->slot) * ld;
+    for (size_t i = 0; i < n / P; i++) {
+        own[i] = others[i];
+        sl_kv_page_share(e->kv, own[i]);
+    }
+    if (n % P) {
+        own[n / P] = sl_kv_page_take(e->kv);
+        sl_kv_page_copy(e->kv, own[n / P], others[n / P]);
+    }
+    slot->n_pos = slot->job->fed = n;
+}
+
+/* A forked request takes what its relatives have read, or waits while one of them is still reading it. The first of
+ * those that have not begun never waits, so one of them reads. */
+static void adopt(sl_engine *e, sl_slot *slot)
+{
+    const sl_slot *best = NULL;
+    size_t most = 0;
+    slot->waits = false;
+    if (!slot->job || slot->n_pos || slot->job->request.prompt_logits)
+        return;
+    for (const sl_slot *o = e->slot; o < e->slot + e->settings.n_seqs; o++) {
+        if (o == slot || !o->job || o->job->family != slot->job->family)
+            continue;
+        const size_t n = in_common(slot, o), filled = SL_MIN(n, o->n_pos);
+        slot->waits |= filled < n && (o->n_pos || o->job->id < slot->job->id) && o->job->fed < o->job->request.n_prompt;
+        if (filled > most) {
+            most = filled;
+            best = o;
+        }
+    }
+    if (best && !slot->waits)
+        take_pages(e, slot, best, most);
+}
+
+/* ---- the batch --------------------------------------------------------------------- */
 
 static void add_tokens(sl_engine *e, sl_slot *slot, const int32_t *token, size_t n, size_t n_outputs)
 {
@@ -358,56 +297,56 @@ static void gather(sl_engine *e)
     for (size_t i = 0; i < n_seqs && e->stats.steps % 2; i++)
         keep |= prompt_waits(&e->slot[i]);
     sl_batch_clear(&e->batch);
+    for (size_t i = 0; i < n_seqs; i++) /* before any slot gets positions that this step has yet to fill */
+        adopt(e, &e->slot[i]);
     for (size_t i = 0; i < n_seqs; i++) {
         sl_slot *slot = &e->slot[(e->first_slot + i) % n_seqs];
         if (slot->job && slot->job->generated && sl_batch_room(&e->batch) > keep &&
             sl_batch_output_room(&e->batch) > keep)
-            add_tokens(e, slot, &slot->job->last, 1, 1);
+            add_tokens(e, slot, &slot->said[slot->n_said - 1], 1, 1);
     }
     for (size_t i = 0; i < n_seqs; i++) {
         sl_slot *slot = &e->slot[(e->first_slot + i) % n_seqs];
-        if (prompt_waits(slot) && sl_batch_room(&e->batch))
+        if (prompt_waits(slot) && !slot->waits && sl_batch_room(&e->batch))
             add_prompt(e, slot);
     }
     e->first_slot = (e->first_slot + 1) % n_seqs;
     sl_batch_finish(&e->batch);
 }
 
-/* The bias is taken back, last first, since a token may stand in the list twice. */
-static int32_t sample(const sl_engine *e, const sl_job *job, float *logits, size_t n_vocab, size_t position)
+static void add_logprobs(sl_engine *e, const sl_request *r, sl_event *event)
 {
-    const sl_request *r = &job->request;
-    const sl_sampling how = { r->temperature, r->top_k, r->top_p, r->min_p, r->seed };
-    for (size_t i = 0; i < r->n_bias; i++) {
-        job->unbiased[i] = logits[r->bias_token[i]];
-        logits[r->bias_token[i]] += r->bias[i];
-    }
-    const int32_t token = sl_sample(&how, logits, n_vocab, position, e->candidates);
-    for (size_t i = r->n_bias; i-- > 0;)
-        logits[r->bias_token[i]] = job->unbiased[i];
-    return token;
+    event->n_top = SL_MIN((size_t)r->top_logprobs, event->n_vocab);
+    event->top_token = e->top_token;
+    event->top_logprob = e->top_logprob;
+    event->logprob =
+        sl_sampler_logprobs(e->sampler, event->logits, event->token, event->n_top, e->top_token, e->top_logprob);
 }
 
 /* The next token of a request whose last input gave `logits`. */
-static void generate(sl_engine *e, sl_slot *slot, float *logits, size_t n_vocab)
+static void generate(sl_engine *e, sl_slot *slot, const float *logits, size_t n_vocab)
 {
     sl_job *job = slot->job;
     const sl_request *r = &job->request;
-    const int32_t token = sample(e, job, logits, n_vocab, slot->n_pos);
+    const sl_sampling how = sl_request_sampling(r);
+    const sl_said said = { slot->said, slot->n_said, job->n_given };
+    const int32_t token = sl_sampler_pick(e->sampler, &how, logits, &said, slot->n_pos);
     const sl_tokenizer *t = r->ignore_eos ? NULL : sl_text_tokenizer(e->model->text, NULL);
     if (t && sl_tokenizer_ends(t, token)) {
         free_slot(e, slot, SL_FINISH_STOP);
         return;
     }
-    job->last = token;
+    slot->said[slot->n_said++] = token;
     job->generated++;
     e->stats.generated_tokens++;
-    const sl_event event = { .kind = SL_EVENT_TOKEN,
-                             .request = job->id,
-                             .position = slot->n_pos,
-                             .token = token,
-                             .logits = logits,
-                             .n_vocab = n_vocab };
+    sl_event event = { .kind = SL_EVENT_TOKEN,
+                       .request = job->id,
+                       .position = slot->n_pos,
+                       .token = token,
+                       .logits = logits,
+                       .n_vocab = n_vocab };
+    if (r->logprobs)
+        add_logprobs(e, r, &event);
     if (r->on_event && !r->on_event(r->user, &event))
         free_slot(e, slot, SL_FINISH_STOP);
     else if (job->generated == r->n_predict || slot->n_pos == e->settings.n_ctx)
@@ -432,7 +371,7 @@ static void deliver(sl_engine *e)
     const size_t n_vocab = e->model->net->config.n_vocab;
     const sl_step *step = &e->batch.step;
     const sl_op *last = &e->plan.graph.op[e->plan.graph.n_ops - 1];
-    float *logits = e->plan.value[last->out[0]];
+    const float *logits = e->plan.value[last->out[0]];
     for (size_t i = 0; i < step->n_outputs; i++, logits += n_vocab) {
         sl_slot *slot = &e->slot[e->batch.output_seq[i]];
         if (!slot->job) /* ended by an earlier row of this step */

@@ -1,6 +1,7 @@
 #include "module/kv.h"
 
 #include <assert.h>
+#include <string.h>
 #include "base/mem.h"
 #include "base/num.h"
 
@@ -9,6 +10,7 @@ struct sl_kv {
     size_t head_bytes, page_bytes;
     unsigned char *data;
     uint32_t *free_page; /* a stack */
+    uint32_t *owners;    /* [n_pages] 0: free */
     size_t n_free;
 };
 
@@ -56,8 +58,9 @@ sl_status sl_kv_create(sl_kv **out, const sl_kv_shape *shape, sl_err *err)
     kv->page_bytes = page_bytes;
     kv->head_bytes = type_bytes[shape->type] * shape->C * shape->P;
     kv->free_page = sl_mem_zalloc(shape->n_pages, sizeof *kv->free_page);
+    kv->owners = sl_mem_zalloc(shape->n_pages, sizeof *kv->owners);
     kv->data = sl_mem_map(total);
-    if (!kv->free_page || !kv->data) {
+    if (!kv->free_page || !kv->owners || !kv->data) {
         sl_kv_destroy(kv);
         return sl_fail(err, SL_ENOMEM, "no memory for a KV cache of %zu bytes", total);
     }
@@ -74,6 +77,7 @@ void sl_kv_destroy(sl_kv *kv)
         return;
     sl_mem_unmap(kv->data, kv->page_bytes * kv->shape.n_pages);
     sl_mem_free(kv->free_page);
+    sl_mem_free(kv->owners);
     sl_mem_free(kv);
 }
 
@@ -90,13 +94,29 @@ size_t sl_kv_pages_free(const sl_kv *kv)
 uint32_t sl_kv_page_take(sl_kv *kv)
 {
     assert(kv->n_free);
-    return kv->free_page[--kv->n_free];
+    const uint32_t page = kv->free_page[--kv->n_free];
+    assert(!kv->owners[page]);
+    kv->owners[page] = 1;
+    return page;
+}
+
+void sl_kv_page_share(sl_kv *kv, uint32_t page)
+{
+    assert(page < kv->shape.n_pages && kv->owners[page]);
+    kv->owners[page]++;
 }
 
 void sl_kv_page_drop(sl_kv *kv, uint32_t page)
 {
-    assert(kv->n_free < kv->shape.n_pages && page < kv->shape.n_pages);
-    kv->free_page[kv->n_free++] = page;
+    assert(page < kv->shape.n_pages && kv->owners[page]);
+    if (!--kv->owners[page])
+        kv->free_page[kv->n_free++] = page;
+}
+
+void sl_kv_page_copy(sl_kv *kv, uint32_t to, uint32_t from)
+{
+    assert(to != from && kv->owners[to] == 1 && kv->owners[from]);
+    memcpy(kv->data + to * kv->page_bytes, kv->data + from * kv->page_bytes, kv->page_bytes);
 }
 
 static sl_kv_head head_at(const sl_kv *kv, uint32_t page, size_t layer, size_t head)

@@ -3,8 +3,9 @@
  *   page | layer 0: K head 0, K head 1, … V head 0, V head 1, … | layer 1: … |
  *
  * A sequence owns a list of pages (its block table): position p lies in page table[p / P],
- * slot p % P. The pool is one stretch of address space whose pages the system supplies
- * when they are first written. The layout inside a head is the kernels' (kernels.h).
+ * slot p % P. Sequences that began alike may share full pages, which count their owners. The
+ * pool is one stretch of address space whose pages the system supplies when they are first
+ * written. The layout inside a head is the kernels' (kernels.h).
  */
 #ifndef SL_MODULE_KV_H
 #define SL_MODULE_KV_H
@@ -33,8 +34,10 @@ const char *sl_kv_type_name(sl_kv_type type);
 size_t sl_kv_position_bytes(const sl_kv_shape *shape);
 
 size_t sl_kv_pages_free(const sl_kv *kv);
-uint32_t sl_kv_page_take(sl_kv *kv); /* a free page must exist; the one dropped last comes first */
-void sl_kv_page_drop(sl_kv *kv, uint32_t page);
+uint32_t sl_kv_page_take(sl_kv *kv);             /* a free page must exist; the one dropped last comes first */
+void sl_kv_page_share(sl_kv *kv, uint32_t page); /* one more owner of a page in use; nobody writes to it from now on */
+void sl_kv_page_drop(sl_kv *kv, uint32_t page);  /* free when its last owner drops it */
+void sl_kv_page_copy(sl_kv *kv, uint32_t to, uint32_t from);
 
 sl_kv_head sl_kv_k(const sl_kv *kv, uint32_t page, size_t layer, size_t head);
 sl_kv_head sl_kv_v(const sl_kv *kv, uint32_t page, size_t layer, size_t head);
