@@ -1,5 +1,6 @@
 /* test_bitwise.c MODEL - the promise of docs/numerics.md: a request's logits are the same bits
- * whatever the threads, chunks, pages, mode and company. One test for all switches. */
+ * whatever the threads, chunks, pages, mode and company, and whether it read its prompt or was
+ * forked from one that did. One test for all switches. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -66,6 +67,48 @@ static void run_in_company(const sl_model *m, const sl_engine_options *options, 
     sl_engine_destroy(e);
 }
 
+/* Forked at once and while the first one speaks: rows behind the prompt are those of `want`. */
+static void assert_same_when_forked(const sl_model *m, const sl_engine_options *options, const int32_t *prompt,
+                                    size_t n, const run_result *want)
+{
+    sl_engine_options o = *options;
+    run_result first = { 0 }, fork[2] = { 0 };
+    sl_engine *e = NULL;
+    sl_err err = { 0 };
+    o.n_seqs = 3;
+    o.kv_page = 16;
+    if (sl_engine_create(&e, m, &o, &err))
+        fail_msg("%s", err.msg);
+    sl_request r = { .prompt = prompt,
+                     .n_prompt = n,
+                     .n_predict = N_PREDICT,
+                     .ignore_eos = true,
+                     .top_p = 1.0f,
+                     .on_event = run_collect,
+                     .user = &first };
+    sl_request_id id = 0;
+    assert_int_equal(sl_engine_submit(e, &r, &id, &err), SL_OK);
+    r.user = &fork[0];
+    assert_int_equal(sl_engine_fork(e, id, &r, NULL, &err), SL_OK);
+    while (first.n_tokens < 2)
+        assert_int_equal(sl_engine_step(e, &err), SL_OK);
+    r.user = &fork[1];
+    r.n_predict = N_PREDICT - 2;
+    assert_int_equal(sl_engine_fork(e, id, &r, NULL, &err), SL_OK);
+    run_all(e);
+    const size_t row = want->n_vocab * sizeof(float);
+    for (size_t i = 0; i < 2; i++) {
+        const size_t skip = 2 * i;
+        assert_int_equal(fork[i].n_tokens, N_PREDICT - skip);
+        assert_memory_equal(fork[i].tokens, want->tokens + skip, fork[i].n_tokens * sizeof *want->tokens);
+        assert_memory_equal(fork[i].first, want->logits + (n - 1 + skip) * want->n_vocab, row);
+        assert_memory_equal(fork[i].logits, want->logits + (n + skip) * want->n_vocab, fork[i].n_rows * row);
+        run_result_free(&fork[i]);
+    }
+    run_result_free(&first);
+    sl_engine_destroy(e);
+}
+
 static void same_bits(const char *act, const char *kv_type)
 {
     static const sl_engine_options variants[] = {
@@ -110,6 +153,7 @@ static void same_bits(const char *act, const char *kv_type)
         assert_same(&want, &got, what);
         run_result_free(&got);
     }
+    assert_same_when_forked(m, &plain, prompt, n, &want);
     run_result_free(&want);
     sl_model_close(m);
 }

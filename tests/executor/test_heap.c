@@ -18,7 +18,9 @@ static bool count_tokens(void *user, const sl_event *event)
     return true;
 }
 
-/* Two requests, one greedy and one drawn, so that attention, sampling and batches all take part. */
+#define N_REQUESTS 4
+
+/* Greedy and drawn, two of them forked from others, with all that sampling can do: everything takes part. */
 static void thousand_steps_without_the_heap(void **state)
 {
     (void)state;
@@ -27,21 +29,31 @@ static void thousand_steps_without_the_heap(void **state)
     sl_err err = { 0 };
     size_t n_tokens = 0;
     const int32_t prompt[] = { 1, 2, 3, 4 };
+    const float bias = -1.0f;
+    sl_request_id id = 0;
     assert_int_equal(sl_model_open(&m, TINY, &err), SL_OK);
-    if (sl_engine_create(&e, m, &(sl_engine_options){ .n_threads = 2, .n_seqs = 2, .n_ctx = 2048 }, &err))
+    if (sl_engine_create(&e, m, &(sl_engine_options){ .n_threads = 2, .n_seqs = N_REQUESTS, .n_ctx = 2048 }, &err))
         fail_msg("%s", err.msg);
-    for (size_t i = 0; i < 2; i++) {
+    for (size_t i = 0; i < N_REQUESTS; i++) {
         const sl_request r = { .prompt = prompt,
                                .n_prompt = 4,
                                .n_predict = SL_PREDICT_UNTIL_END,
                                .ignore_eos = true,
                                .temperature = i ? 0.8f : 0.0f,
-                               .top_k = 40,
+                               .top_k = i == 3 ? 0 : 40,
+                               .typical_p = i == 3 ? 0.9f : 1.0f,
                                .top_p = 0.9f,
                                .min_p = 0.01f,
+                               .repeat_penalty = 1.1f,
+                               .frequency_penalty = 0.1f,
+                               .bias_token = prompt,
+                               .bias = &bias,
+                               .n_bias = 1,
+                               .logprobs = true,
+                               .top_logprobs = 5,
                                .on_event = count_tokens,
                                .user = &n_tokens };
-        assert_int_equal(sl_engine_submit(e, &r, NULL, &err), SL_OK);
+        assert_int_equal(i < 2 ? sl_engine_submit(e, &r, &id, &err) : sl_engine_fork(e, id, &r, NULL, &err), SL_OK);
     }
     for (size_t i = 0; i < 20; i++)
         assert_int_equal(sl_engine_step(e, &err), SL_OK);
@@ -51,7 +63,7 @@ static void thousand_steps_without_the_heap(void **state)
         if (sl_engine_step(e, &err) != SL_OK)
             fail_msg("%s", err.msg);
     const heapcount h = heapcount_get();
-    assert_int_equal(n_tokens, 2000);
+    assert_int_equal(n_tokens, N_REQUESTS * 1000);
     assert_int_equal(h.calls, 0);
     assert_int_equal(h.frees, 0);
     sl_engine_destroy(e);
