@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 #include "base/mem.h"
+#include "base/num.h"
 
 #define DIM   "\033[2m"
 #define PLAIN "\033[0m"
@@ -21,6 +22,8 @@ void sl_answer_init(sl_answer *a, const sl_tokenizer *t, sl_stop *stop, const sl
 void sl_answer_fini(sl_answer *a)
 {
     sl_reply_destroy(a->reply);
+    sl_stop_destroy(a->stop);
+    json_decref(a->logprobs);
     sl_str_fini(&a->text);
     sl_ids_fini(&a->ids);
     *a = (sl_answer){ 0 };
@@ -69,14 +72,16 @@ static void show(void *user, const sl_reply_event *e)
     sl_str_append(&a->text, e->text.data, e->text.len);
 }
 
-/* ---- one answer ------------------------------------------------------------------- */
+/* ---- running ---------------------------------------------------------------------- */
 
-static bool take_token(sl_answer *a, int32_t token)
+static bool take_token(sl_answer *a, const sl_event *event)
 {
     a->last = sl_cli_now();
     if (!a->ids.n)
         a->first = a->last;
-    a->failed |= sl_ids_push(&a->ids, token, NULL) || sl_reply_feed(a->reply, token, NULL);
+    a->failed |=
+        sl_ids_push(&a->ids, event->token, NULL) || sl_reply_feed(a->reply, event->token, NULL) ||
+        (a->logprobs_wanted && json_array_append_new(a->logprobs, sl_answer_logprob_json(a->tokenizer, event)));
     a->met = sl_reply_stop_met(a->reply);
     a->interrupted = sl_cli_interrupted();
     return !a->failed && !a->text.failed && a->met < 0 && !a->interrupted && sl_cli_flush();
@@ -86,7 +91,7 @@ static bool on_event(void *user, const sl_event *event)
 {
     sl_answer *a = user;
     if (event->kind == SL_EVENT_TOKEN)
-        return event->token != a->turn_end->id && take_token(a, event->token);
+        return event->token != a->turn_end->id && take_token(a, event);
     if (event->kind == SL_EVENT_END) {
         a->finish = event->finish;
         a->ended = true;
@@ -94,7 +99,7 @@ static bool on_event(void *user, const sl_event *event)
     return true;
 }
 
-static sl_exit restart(sl_answer *a, const sl_request *r, double asked)
+static sl_exit restart(sl_answer *a, const sl_request *r, uint64_t seed, double asked)
 {
     sl_err err = { 0 };
     const sl_reply_options o = { .tokenizer = a->tokenizer,
@@ -109,6 +114,10 @@ static sl_exit restart(sl_answer *a, const sl_request *r, double asked)
     sl_str_clear(&a->text);
     a->ids.n = 0;
     a->met = -1;
+    a->seed = seed;
+    a->logprobs_wanted = r->logprobs;
+    json_decref(a->logprobs);
+    a->logprobs = r->logprobs ? json_array() : NULL;
     a->n_prompt = r->n_prompt;
     a->ended = a->interrupted = a->context_full = a->reasoning_shown = false;
     sl_status rc = sl_reply_create(&a->reply, &o, &err);
@@ -119,62 +128,114 @@ static sl_exit restart(sl_answer *a, const sl_request *r, double asked)
     return rc ? sl_cli_failed("%s", err.msg) : SL_EXIT_OK;
 }
 
-sl_exit sl_answer_run(sl_answer *a, sl_session *s, const sl_request *request, double asked)
+/* The first is submitted, the others are forked from it before it reads a token. */
+static sl_exit submit(sl_answer *a, size_t n, sl_session *s, const sl_request *request)
 {
     sl_err err = { 0 };
-    sl_request_id id = 0;
-    sl_request r = *request;
-    sl_engine_info info;
-    const sl_exit code = restart(a, request, asked);
-    if (code)
-        return code;
-    r.on_event = on_event;
-    r.user = a;
-    if (sl_engine_submit(s->engine, &r, &id, &err))
-        return sl_cli_failed("%s", err.msg);
-    while (!a->ended) {
-        if (sl_engine_step(s->engine, &err))
+    for (size_t k = 0; k < n; k++) {
+        sl_request r = *request;
+        r.seed = a[k].seed;
+        r.on_event = on_event;
+        r.user = &a[k];
+        if (k ? sl_engine_fork(s->engine, a[0].id, &r, &a[k].id, &err)
+              : sl_engine_submit(s->engine, &r, &a[0].id, &err))
             return sl_cli_failed("%s", err.msg);
-        if (sl_cli_interrupted() && !a->ended) {
-            a->interrupted = true;
-            sl_engine_cancel(s->engine, id);
-        }
     }
+    return SL_EXIT_OK;
+}
+
+static void interrupt(sl_answer *a, size_t n, sl_engine *e)
+{
+    for (size_t k = 0; k < n; k++)
+        if (!a[k].ended) {
+            a[k].interrupted = true;
+            sl_engine_cancel(e, a[k].id);
+        }
+}
+
+static sl_exit finish(sl_answer *a, const sl_request *r)
+{
     a->failed |= sl_reply_end(a->reply, NULL) != SL_OK;
     a->met = sl_reply_stop_met(a->reply);
     if (a->failed || a->text.failed)
         return sl_cli_failed("no memory for the answer's text");
-    sl_engine_describe(s->engine, &info);
-    a->context_full = a->finish == SL_FINISH_LENGTH && a->ids.n < r.n_predict;
+    a->context_full = a->finish == SL_FINISH_LENGTH && a->ids.n < r->n_predict;
     return SL_EXIT_OK;
+}
+
+sl_exit sl_answers_run(sl_answer *a, size_t n, sl_session *s, const sl_request *request, double asked)
+{
+    sl_err err = { 0 };
+    sl_exit code = SL_EXIT_OK;
+    for (size_t k = 0; k < n && !code; k++)
+        code = restart(&a[k], request, request->seed + k, asked);
+    if (!code)
+        code = submit(a, n, s, request);
+    while (!code && sl_engine_busy(s->engine)) {
+        if (sl_engine_step(s->engine, &err))
+            code = sl_cli_failed("%s", err.msg);
+        else if (sl_cli_interrupted())
+            interrupt(a, n, s->engine);
+    }
+    for (size_t k = 0; k < n && !code; k++)
+        code = finish(&a[k], request);
+    return code;
 }
 
 /* ---- times ------------------------------------------------------------------------ */
 
-double sl_answer_ttft(const sl_answer *a)
+size_t sl_answers_tokens(const sl_answer *a, size_t n)
 {
-    return a->ids.n ? a->first - a->asked : 0.0;
+    size_t sum = 0;
+    for (size_t k = 0; k < n; k++)
+        sum += a[k].ids.n;
+    return sum;
 }
 
-double sl_answer_prompt_rate(const sl_answer *a)
+/* The moment of the first token of all, and of the last; false when there is none. */
+static bool span(const sl_answer *a, size_t n, double *first, double *last)
 {
-    return a->ids.n && a->first > a->submitted ? (double)a->n_prompt / (a->first - a->submitted) : 0.0;
+    bool any = false;
+    for (size_t k = 0; k < n; k++) {
+        if (!a[k].ids.n)
+            continue;
+        *first = any ? SL_MIN(*first, a[k].first) : a[k].first;
+        *last = any ? SL_MAX(*last, a[k].last) : a[k].last;
+        any = true;
+    }
+    return any;
 }
 
-double sl_answer_rate(const sl_answer *a)
+double sl_answers_ttft(const sl_answer *a, size_t n)
 {
-    return a->ids.n > 1 && a->last > a->first ? (double)(a->ids.n - 1) / (a->last - a->first) : 0.0;
+    double first = 0.0, last = 0.0;
+    return span(a, n, &first, &last) ? first - a->asked : 0.0;
 }
 
-void sl_answer_tell(const sl_answer *a)
+double sl_answers_prompt_rate(const sl_answer *a, size_t n)
+{
+    double first = 0.0, last = 0.0;
+    return span(a, n, &first, &last) && first > a->submitted ? (double)a->n_prompt / (first - a->submitted) : 0.0;
+}
+
+double sl_answers_rate(const sl_answer *a, size_t n)
+{
+    double first = 0.0, last = 0.0;
+    return span(a, n, &first, &last) && last > first ? (double)(sl_answers_tokens(a, n) - 1) / (last - first) : 0.0;
+}
+
+void sl_answers_tell(const sl_answer *a, size_t n)
 {
     const bool colour = isatty(STDERR_FILENO);
+    bool interrupted = false;
+    for (size_t k = 0; k < n; k++)
+        interrupted |= a[k].interrupted;
     if (colour)
         fputs(DIM, stderr);
     fprintf(stderr,
             "first token after %.0f ms | prompt %zu tokens, %.1f tokens/s | generated %zu tokens, %.1f tokens/s%s\n",
-            1e3 * sl_answer_ttft(a), a->n_prompt, sl_answer_prompt_rate(a), a->ids.n, sl_answer_rate(a),
-            a->interrupted ? " | interrupted" : "");
+            1e3 * sl_answers_ttft(a, n), a->n_prompt, sl_answers_prompt_rate(a, n), sl_answers_tokens(a, n),
+            sl_answers_rate(a, n), interrupted ? " | interrupted" : "");
     if (colour)
         fputs(PLAIN, stderr);
 }

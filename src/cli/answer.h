@@ -1,4 +1,4 @@
-/* answer.h - one generated answer: streamed, cut at stop strings, timed. */
+/* answer.h - generated answers: streamed, cut at stop strings, timed, as JSON. */
 #ifndef SL_CLI_ANSWER_H
 #define SL_CLI_ANSWER_H
 
@@ -9,7 +9,11 @@
 
 typedef struct sl_answer {
     bool silent; /* collect the text only */
-    bool dim;    /* reasoning apart from the text, and shown dim */
+    bool logprobs_wanted;
+    sl_request_id id;
+    uint64_t seed;
+    json_t *logprobs; /* [ids.n] as OpenAI's, when wanted */
+    bool dim;         /* reasoning apart from the text, and shown dim */
     const sl_tokenizer *tokenizer;
     const sl_turn_end *turn_end;
     sl_bytes opening;
@@ -25,7 +29,7 @@ typedef struct sl_answer {
     double asked, submitted, first, last; /* moments, seconds */
 } sl_answer;
 
-/* All is borrowed. `opening`: of sl_probe_opening, the reasoning that prompts begin. */
+/* Takes over `stop`, borrows all else. `opening`: of sl_probe_opening, the reasoning that prompts begin. */
 void sl_answer_init(sl_answer *a, const sl_tokenizer *t, sl_stop *stop, const sl_turn_end *turn_end, sl_bytes opening,
                     bool silent);
 void sl_answer_fini(sl_answer *a);
@@ -34,15 +38,22 @@ void sl_answer_fini(sl_answer *a);
  * text. SL_EXIT_USAGE for an empty one. */
 sl_exit sl_answer_stops(const sl_words *given, const sl_turn_end *turn_end, sl_stop **out);
 
-/* Run `request` (prompt and sampling are set) to its end. `asked`: when the user asked, for the
- * time to the first token. May be called again for the next answer. Ctrl-C ends the answer with
- * all that came so far. */
-sl_exit sl_answer_run(sl_answer *a, sl_session *s, const sl_request *request, double asked);
+/* Run `request` (prompt and sampling are set) to its end, for n answers that share the prompt; the k-th has its seed
+ * plus k, and is what that seed gives alone. `asked`: when the user asked, for the time to the first token. May be
+ * called again for the next prompt. Ctrl-C ends the answers with all that came so far. */
+sl_exit sl_answers_run(sl_answer *a, size_t n, sl_session *s, const sl_request *request, double asked);
 
 /* The last line on stderr. */
-void sl_answer_tell(const sl_answer *a);
-double sl_answer_ttft(const sl_answer *a);        /* seconds; 0: no token came */
-double sl_answer_prompt_rate(const sl_answer *a); /* tokens a second; 0: not known */
-double sl_answer_rate(const sl_answer *a);        /* of generation, from the first token to the last */
+void sl_answers_tell(const sl_answer *a, size_t n);
+size_t sl_answers_tokens(const sl_answer *a, size_t n);      /* generated */
+double sl_answers_ttft(const sl_answer *a, size_t n);        /* seconds; 0: no token came */
+double sl_answers_prompt_rate(const sl_answer *a, size_t n); /* tokens a second; 0: not known */
+double sl_answers_rate(const sl_answer *a, size_t n);        /* of generation, from the first token to the last */
+
+/* One answer (answer_json.c): text, tokens, finish_reason, context_full, stop, generated_tokens, seed, and logprobs
+ * when wanted. `stops`: those that the user gave. NULL: no memory. */
+json_t *sl_answer_json(const sl_answer *a, const sl_words *stops);
+/* A token in OpenAI's form, with its id: token, id, logprob, bytes, top_logprobs. NULL: no memory. */
+json_t *sl_answer_logprob_json(const sl_tokenizer *t, const sl_event *event);
 
 #endif

@@ -29,14 +29,15 @@ typedef struct sl_args {
     int64_t threads, ctx_size, ubatch_size, kv_page, attn_window;
     const char *act, *kv_type, *mode, *fusion, *attn, *trace;
     /* sampling */
-    double temp, top_p, min_p;
-    int64_t top_k, seed; /* seed -1: random */
+    double temp, top_p, min_p, typical, repeat_penalty, presence_penalty, frequency_penalty;
+    int64_t top_k, repeat_last_n, seed; /* repeat_last_n -1: all; seed -1: random */
     sl_words bias;
     /* run */
     int64_t n_predict; /* -1: until the end */
     const char *prompt, *file, *system;
     sl_words stop;
-    bool no_template, ignore_eos;
+    bool no_template, ignore_eos, logprobs;
+    int64_t n_answers, top_logprobs; /* top_logprobs -1: not given */
     /* perplexity */
     const char *base, *save_logits;
     /* logits */

@@ -145,10 +145,14 @@ static const sl_opt *find(const sl_opt_group *groups, const char *arg, const cha
 
 /* ---- values -------------------------------------------------------------------- */
 
-/* "from 0 to 100", "of at least 0" */
+/* "from 0 to 100", "of at least 0", "above 0 and up to 1" */
 static const char *range_text(const sl_opt *o, char *room, size_t size)
 {
-    if (o->max >= SL_OPT_NO_MAX)
+    if (o->kind == SL_OPT_ABOVE && o->max < SL_OPT_NO_MAX)
+        snprintf(room, size, "above %.9g and up to %.9g", o->min, o->max);
+    else if (o->kind == SL_OPT_ABOVE)
+        snprintf(room, size, "above %.9g", o->min);
+    else if (o->max >= SL_OPT_NO_MAX)
         snprintf(room, size, "of at least %.9g", o->min);
     else
         snprintf(room, size, "from %.9g to %.9g", o->min, o->max);
@@ -177,7 +181,8 @@ static sl_status set_value(const sl_opt *o, const char *shown, const char *value
         *(int64_t *)at = i;
         return SL_OK;
     case SL_OPT_REAL:
-        if (!sl_read_real(value, &d) || d < o->min || d > o->max)
+    case SL_OPT_ABOVE:
+        if (!sl_read_real(value, &d) || d < o->min || d > o->max || (o->kind == SL_OPT_ABOVE && d <= o->min))
             return sl_fail(err, SL_EINVAL, "%s %s: a number %s expected", shown, value,
                            range_text(o, range, sizeof range));
         *(double *)at = d;

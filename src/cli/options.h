@@ -15,12 +15,13 @@
 #include "base/str.h"
 
 typedef enum sl_opt_kind {
-    SL_OPT_FLAG, /* bool */
-    SL_OPT_TEXT, /* const char * */
-    SL_OPT_LIST, /* sl_words: may be given several times */
-    SL_OPT_INT,  /* int64_t, min..max */
-    SL_OPT_REAL, /* double, finite, min..max */
-    SL_OPT_WORD, /* const char *, one of `words` */
+    SL_OPT_FLAG,  /* bool */
+    SL_OPT_TEXT,  /* const char * */
+    SL_OPT_LIST,  /* sl_words: may be given several times */
+    SL_OPT_INT,   /* int64_t, min..max */
+    SL_OPT_REAL,  /* double, finite, min..max */
+    SL_OPT_ABOVE, /* the same, but not min itself */
+    SL_OPT_WORD,  /* const char *, one of `words` */
 } sl_opt_kind;
 
 typedef struct sl_opt {

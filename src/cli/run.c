@@ -1,5 +1,6 @@
 /* run.c - `sluice run`: one answer, or a chat on a terminal. */
 #include <errno.h>
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,9 +19,9 @@ typedef struct sl_talk {
     sl_template *template; /* NULL: prompts are taken as they are */
     json_t *request;       /* {"messages": [...]} */
     sl_turn_end turn_end;
-    sl_str opening; /* of prompts that begin the reasoning */
-    sl_stop *stop;
-    sl_answer answer;
+    sl_str opening;    /* of prompts that begin the reasoning */
+    sl_answer *answer; /* [n_answers] */
+    size_t n_answers;
     sl_ids prompt, bias_token;
     float *bias; /* [bias_token.n] */
     uint64_t seed;
@@ -69,13 +70,27 @@ static sl_exit prepare_sampling(sl_talk *k)
     return SL_EXIT_OK;
 }
 
+/* Above 0 as a float, too, and finite. */
+static float positive(double x)
+{
+    return (float)SL_MIN(SL_MAX(x, (double)FLT_MIN), (double)FLT_MAX);
+}
+
 static sl_request make_request(const sl_talk *k)
 {
     const sl_args *a = k->args;
+    const bool penalties = a->repeat_last_n != 0;
     return (sl_request){ .prompt = k->prompt.data,
                          .n_prompt = k->prompt.n,
                          .n_predict = a->n_predict < 0 ? SL_PREDICT_UNTIL_END : (size_t)a->n_predict,
                          .ignore_eos = a->ignore_eos,
+                         .repeat_penalty = penalties ? positive(a->repeat_penalty) : 1.0f,
+                         .presence_penalty = penalties ? (float)a->presence_penalty : 0.0f,
+                         .frequency_penalty = penalties ? (float)a->frequency_penalty : 0.0f,
+                         .repeat_last_n = a->repeat_last_n < 0 ? 0 : (size_t)a->repeat_last_n,
+                         .typical_p = positive(a->typical),
+                         .logprobs = a->logprobs || a->top_logprobs >= 0,
+                         .top_logprobs = (uint32_t)SL_MAX(a->top_logprobs, (int64_t)0),
                          .temperature = (float)a->temp,
                          .top_k = (uint32_t)SL_MIN(a->top_k, (int64_t)UINT32_MAX),
                          .top_p = (float)a->top_p,
@@ -143,52 +158,78 @@ static void take_back(sl_talk *k)
     json_array_remove(messages, json_array_size(messages) - 1);
 }
 
-/* ---- one answer ------------------------------------------------------------------- */
+/* ---- answers ---------------------------------------------------------------------- */
 
-/* The answer to k->prompt. */
+/* Several cannot be streamed at once: they come one after another, each under a line with its number. */
+static void write_all(const sl_talk *k)
+{
+    char line[64];
+    for (size_t i = 0; i < k->n_answers; i++) {
+        const sl_str *text = &k->answer[i].text;
+        const int n = snprintf(line, sizeof line, "%s== %zu of %zu ==\n", i ? "\n" : "", i + 1, k->n_answers);
+        sl_cli_write(line, (size_t)n);
+        sl_cli_write(text->data, text->len);
+        sl_cli_write("\n", 1);
+    }
+}
+
+/* The answers to k->prompt. */
 static sl_exit answer(sl_talk *k, double asked)
 {
     const sl_request request = make_request(k);
-    const sl_exit code = sl_answer_run(&k->answer, &k->session, &request, asked);
+    const sl_exit code = sl_answers_run(k->answer, k->n_answers, &k->session, &request, asked);
+    bool full = false;
     if (code)
         return code;
-    if (!k->answer.silent)
+    if (!k->args->json && k->n_answers > 1)
+        write_all(k);
+    else if (!k->args->json)
         sl_cli_write("\n", 1);
     sl_cli_flush();
-    if (k->answer.context_full && !k->args->quiet) {
+    for (size_t i = 0; i < k->n_answers; i++)
+        full |= k->answer[i].context_full;
+    if (full && !k->args->quiet) {
         sl_engine_info info;
         sl_engine_describe(k->session.engine, &info);
         fprintf(stderr, "the context of %zu positions is full: the answer ends here (--ctx-size makes it larger)\n",
                 info.n_ctx);
     }
     if (!k->args->quiet)
-        sl_answer_tell(&k->answer);
+        sl_answers_tell(k->answer, k->n_answers);
     return SL_EXIT_OK;
 }
 
-static const char *finish_name(const sl_answer *a)
+/* One answer is the object; several are its "choices". */
+static json_t *answers_json(const sl_talk *k)
 {
-    if (a->interrupted)
-        return "cancel";
-    return a->finish == SL_FINISH_STOP ? "stop" : "length";
+    if (k->n_answers == 1)
+        return sl_answer_json(k->answer, &k->args->stop);
+    json_t *choices = json_array();
+    for (size_t i = 0; i < k->n_answers; i++) {
+        json_t *choice = sl_answer_json(&k->answer[i], &k->args->stop);
+        if (json_array_append_new(choices, choice) ||
+            json_object_set_new(choice, "index", json_integer((json_int_t)i))) {
+            json_decref(choices);
+            return NULL;
+        }
+    }
+    return json_pack("{s:o, s:I}", "choices", choices, "generated_tokens",
+                     (json_int_t)sl_answers_tokens(k->answer, k->n_answers));
 }
 
 static sl_exit print_json(const sl_talk *k)
 {
-    const sl_answer *a = &k->answer;
-    json_t *tokens = json_array();
-    for (size_t i = 0; i < a->ids.n; i++)
-        json_array_append_new(tokens, json_integer(a->ids.data[i]));
-    return sl_cli_print_json(
-        json_pack("{s:o, s:o, s:s, s:b, s:o, s:I, s:I, s:I, s:{s:f, s:f, s:f, s:f}}", "text",
-                  sl_cli_json_text(a->text.data ? a->text.data : "", a->text.len), "tokens", tokens, "finish_reason",
-                  finish_name(a), "context_full", a->context_full, "stop",
-                  a->met < 0 || (size_t)a->met >= k->args->stop.n
-                      ? json_null()
-                      : sl_cli_json_text(k->args->stop.data[a->met], strlen(k->args->stop.data[a->met])),
-                  "prompt_tokens", (json_int_t)a->n_prompt, "generated_tokens", (json_int_t)a->ids.n, "seed",
-                  (json_int_t)k->seed, "timings", "load_s", k->session.load_s, "ttft_s", sl_answer_ttft(a),
-                  "prompt_tok_s", sl_answer_prompt_rate(a), "gen_tok_s", sl_answer_rate(a)));
+    const sl_answer *a = k->answer;
+    const size_t n = k->n_answers;
+    json_t *all = answers_json(k);
+    json_t *timings = json_pack("{s:f, s:f, s:f, s:f}", "load_s", k->session.load_s, "ttft_s", sl_answers_ttft(a, n),
+                                "prompt_tok_s", sl_answers_prompt_rate(a, n), "gen_tok_s", sl_answers_rate(a, n));
+    if (json_object_set_new(all, "prompt_tokens", json_integer((json_int_t)a->n_prompt)) ||
+        json_object_set_new(all, "timings", timings)) {
+        json_decref(all);
+        all = NULL;
+    }
+    return sl_cli_print_json(all);
 }
 
 static sl_exit answer_once(sl_talk *k, const sl_str *text)
@@ -199,7 +240,10 @@ static sl_exit answer_once(sl_talk *k, const sl_str *text)
         code = answer(k, asked);
     if (!code && k->args->json)
         code = print_json(k);
-    return !code && k->answer.interrupted ? SL_EXIT_INTERRUPTED : code;
+    for (size_t i = 0; i < k->n_answers && !code; i++)
+        if (k->answer[i].interrupted)
+            code = SL_EXIT_INTERRUPTED;
+    return code;
 }
 
 /* ---- a chat ----------------------------------------------------------------------- */
@@ -223,7 +267,7 @@ static sl_exit say(sl_talk *k, const char *line, size_t len)
     }
     code = answer(k, asked);
     if (!code)
-        code = add_message(k, "assistant", k->answer.text.data ? k->answer.text.data : "", k->answer.text.len);
+        code = add_message(k, "assistant", k->answer->text.data ? k->answer->text.data : "", k->answer->text.len);
     return code;
 }
 
@@ -262,6 +306,8 @@ static sl_exit find_prompt(const sl_args *args, sl_str *text, bool *chat_wanted)
     sl_err err = { 0 };
     const char *given = args->text ? args->text : args->prompt;
     *chat_wanted = false;
+    if ((args->logprobs || args->top_logprobs >= 0) && !args->json)
+        return sl_cli_usage("%s is shown with --json only", args->logprobs ? "--logprobs" : "--top-logprobs");
     if ((args->text != NULL) + (args->prompt != NULL) + (args->file != NULL) > 1)
         return sl_cli_usage("run takes one prompt: PROMPT, -p TEXT or -f FILE");
     if (given && strcmp(given, "-") != 0) {
@@ -270,8 +316,10 @@ static sl_exit find_prompt(const sl_args *args, sl_str *text, bool *chat_wanted)
     }
     if (!given && !args->file && isatty(STDIN_FILENO)) {
         *chat_wanted = true;
-        if (args->json || args->no_template)
-            return sl_cli_usage("%s needs a prompt", args->json ? "--json" : "--no-template");
+        if (args->json || args->no_template || args->n_answers > 1)
+            return sl_cli_usage("%s needs a prompt", args->json          ? "--json"
+                                                     : args->no_template ? "--no-template"
+                                                                         : "--n-answers");
         return SL_EXIT_OK;
     }
     if (sl_cli_read_file(args->file ? args->file : "-", text, &err))
@@ -280,6 +328,23 @@ static sl_exit find_prompt(const sl_args *args, sl_str *text, bool *chat_wanted)
         text->data[--text->len] = '\0';
     return text->len ? SL_EXIT_OK
                      : sl_cli_usage("the prompt is empty (%s)", args->file ? args->file : "standard input");
+}
+
+static sl_exit prepare_answers(sl_talk *k)
+{
+    const size_t n = (size_t)k->args->n_answers;
+    k->answer = sl_mem_zalloc(n, sizeof *k->answer);
+    if (!k->answer)
+        return sl_cli_failed("no memory for %zu answers", n);
+    for (; k->n_answers < n; k->n_answers++) {
+        sl_stop *stop = NULL;
+        const sl_exit code = sl_answer_stops(&k->args->stop, &k->turn_end, &stop);
+        if (code)
+            return code;
+        sl_answer_init(&k->answer[k->n_answers], k->tokenizer, stop, &k->turn_end,
+                       (sl_bytes){ k->opening.data, k->opening.len }, k->args->json || n > 1);
+    }
+    return SL_EXIT_OK;
 }
 
 static sl_exit prepare(sl_talk *k)
@@ -293,14 +358,11 @@ static sl_exit prepare(sl_talk *k)
     if (!code)
         code = load_template(k);
     if (!code)
-        code = sl_answer_stops(&args->stop, &k->turn_end, &k->stop);
+        code = prepare_answers(k);
     if (!code && k->template && args->system)
         code = add_message(k, "system", args->system, strlen(args->system));
     if (!code)
-        code = sl_session_start(&k->session, args, 1, 1);
-    if (!code)
-        sl_answer_init(&k->answer, k->tokenizer, k->stop, &k->turn_end, (sl_bytes){ k->opening.data, k->opening.len },
-                       args->json);
+        code = sl_session_start(&k->session, args, k->n_answers, k->n_answers);
     return code;
 }
 
@@ -317,8 +379,9 @@ static sl_exit run(const sl_args *args)
         code = sl_cli_usage("a chat needs a chat template; give a prompt to be continued");
     else if (!code)
         code = chat_wanted ? chat(&k) : answer_once(&k, &text);
-    sl_answer_fini(&k.answer);
-    sl_stop_destroy(k.stop);
+    for (size_t i = 0; i < k.n_answers; i++)
+        sl_answer_fini(&k.answer[i]);
+    sl_mem_free(k.answer);
     sl_turn_end_fini(&k.turn_end);
     sl_str_fini(&k.opening);
     sl_template_destroy(k.template);
@@ -341,7 +404,20 @@ static const sl_opt own[] = {
     { "no-template", NULL, NULL, "continue the prompt as it is; control tokens in it are recognised", SL_OPT_FLAG,
       SL_ARG(no_template), 0, 0, NULL },
     { "stop", NULL, "TEXT", "end before TEXT would be shown; may be repeated", SL_OPT_LIST, SL_ARG(stop), 0, 0, NULL },
+    { "n-answers", NULL, "N",
+      "several answers to one prompt, 1 to 128 (default 1); each is what its seed gives alone: --seed, --seed + 1, ...",
+      SL_OPT_INT, SL_ARG(n_answers), 1, 128, NULL },
     { "ignore-eos", NULL, NULL, "go on past the model's own end", SL_OPT_FLAG, SL_ARG(ignore_eos), 0, 0, NULL },
+    { 0 },
+};
+static const sl_opt output[] = {
+    { "json", NULL, NULL, "one JSON object on stdout", SL_OPT_FLAG, SL_ARG(json), 0, 0, NULL },
+    { "logprobs", NULL, NULL,
+      "log-probabilities of the tokens in --json, by the model alone: before bias, penalties and limits", SL_OPT_FLAG,
+      SL_ARG(logprobs), 0, 0, NULL },
+    { "top-logprobs", NULL, "N", "and those of the N likeliest at each place, 0 to 20", SL_OPT_INT,
+      SL_ARG(top_logprobs), 0, SL_TOP_LOGPROBS_MAX, NULL },
+    { "quiet", "q", NULL, "nothing on stderr but errors", SL_OPT_FLAG, SL_ARG(quiet), 0, 0, NULL },
     { 0 },
 };
 static const sl_opt_group groups[] = {
@@ -350,7 +426,7 @@ static const sl_opt_group groups[] = {
     { "Sampling", sl_opts_sampling },
     { "Context", sl_opts_context },
     { "Engine", sl_opts_engine },
-    { "Output", sl_opts_quiet_json },
+    { "Output", output },
     { "Common", sl_opts_common },
     { 0 },
 };

@@ -74,7 +74,11 @@ class WrongUsage(unittest.TestCase):
         for option, bad in [("--temp", "-0.1"), ("--temp", "100.5"), ("--temp", "nan"), ("--temp", "inf"),
                             ("--top-p", "1.01"), ("--top-p", "-1"), ("--min-p", "2"), ("--top-k", "-1"),
                             ("--top-k", "2.5"), ("-n", "-2"), ("--seed", "-2"), ("--stop", ""),
-                            ("--logit-bias", "5"), ("--logit-bias", "+1"), ("--logit-bias", "5+nan"),
+                            ("--typical", "0"), ("--typical", "1.5"), ("--typical", "nan"), ("--repeat-penalty", "0"),
+                            ("--repeat-penalty", "-1"), ("--repeat-penalty", "inf"), ("--presence-penalty", "2.5"),
+                            ("--frequency-penalty", "-3"), ("--frequency-penalty", "x"), ("--repeat-last-n", "-2"),
+                            ("--n-answers", "0"), ("--n-answers", "129"), ("--top-logprobs", "21"),
+                            ("--top-logprobs", "-1"), ("--logit-bias", "5"), ("--logit-bias", "+1"), ("--logit-bias", "5+nan"),
                             ("--logit-bias", "5+inf"), ("--logit-bias", "100000-1"), ("--logit-bias", "1+2x")]:
             self.refused("run", LLAMA, "hello", "--no-template", option, bad, says=[option.lstrip("-")])
 

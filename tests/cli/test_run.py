@@ -1,5 +1,6 @@
 """`sluice run`: text and ids, stop strings, sampling, interruption, a chat on a terminal."""
 import json
+import math
 import os
 import pty
 import select
@@ -103,6 +104,73 @@ class TinyModel(unittest.TestCase):
         both = self.run_json("--logit-bias", f"{want[0]}-1000", "--logit-bias=9+1000")["tokens"]
         self.assertEqual(set(both), {9})
 
+    def test_penalties(self):
+        want = self.run_json("-n", "30")["tokens"]
+        self.assertLess(len(set(want)), 30)  # it repeats itself
+        for args in (["--presence-penalty", "2", "--frequency-penalty", "2"], ["--repeat-penalty", "1e9"]):
+            changed = self.run_json("-n", "30", *args)["tokens"]
+            self.assertGreater(len(set(changed)), len(set(want)), args)
+            self.assertEqual(self.run_json("-n", "30", *args, "--repeat-last-n", "0")["tokens"], want)
+        self.assertEqual(self.run_json("-n", "1", "--presence-penalty", "2")["tokens"], want[:1])  # the prompt is not counted
+        far = ["-n", "100", "--frequency-penalty", "2"]
+        self.assertNotEqual(self.run_json(*far, "--repeat-last-n", "-1")["tokens"], self.run_json(*far)["tokens"])
+        for neutral in (["--repeat-penalty", "1"], ["--presence-penalty", "0", "--frequency-penalty=0"], ["--typical", "1"]):
+            self.assertEqual(self.run_json("-n", "30", *neutral)["tokens"], want)
+        flat = ["--temp", "3", "--top-k", "0", "--top-p", "1", "--min-p", "0", "--seed", "3"]
+        self.assertNotEqual(self.run_json(*flat, "--typical", "0.2")["tokens"], self.run_json(*flat)["tokens"])
+
+    def test_logprobs(self):
+        """They are the model's own, whatever the sampler does."""
+        args = ["-n", "6", "--temp", "2", "--seed", "4", "--repeat-penalty", "1.5", "--top-k", "20", *EXACT]
+        j = self.run_json(*args, "--logprobs", "--top-logprobs", "5", "--logit-bias", "7-2")
+        self.assertEqual([t["id"] for t in j["logprobs"]["content"]], j["tokens"])
+        prompt = good("tokenize", LLAMA, stdin="hello").json
+        with tempfile.TemporaryDirectory() as folder:
+            good("logits", LLAMA, *EXACT, "--tokens", cli.ids_text(prompt + j["tokens"][:-1]), "-o", f"{folder}/o.npy", "-q")
+            _, cols, values = cli.read_npy(f"{folder}/o.npy")
+        for i, token in enumerate(j["logprobs"]["content"]):
+            row = values[(len(prompt) - 1 + i) * cols:][:cols]
+            log_sum = math.log(sum(map(math.exp, row)))
+            self.assertAlmostEqual(token["logprob"], row[token["id"]] - log_sum, places=5)
+            best = sorted(range(cols), key=lambda k: (-row[k], k))[:5]
+            self.assertEqual([t["id"] for t in token["top_logprobs"]], best)
+            for t in token["top_logprobs"]:
+                self.assertAlmostEqual(t["logprob"], row[t["id"]] - log_sum, places=5)
+                self.assertEqual(bytes(t["bytes"]).decode(errors="replace"), t["token"])
+        self.assertEqual([t["top_logprobs"] for t in self.run_json(*args, "--logprobs")["logprobs"]["content"]], 6 * [[]])
+        self.assertNotIn("logprobs", self.run_json(*args))
+        # Nothing but one token can be drawn: the rest still has numbers.
+        sure = self.run_json("--temp", "0.01", "--top-k", "1", "--top-logprobs", "20")
+        for token in sure["logprobs"]["content"]:
+            for t in token["top_logprobs"]:
+                self.assertTrue(-9999 <= t["logprob"] <= 0)
+        r = sluice("run", LLAMA, "hello", "--no-template", "--logprobs")
+        self.assertEqual(r.code, 2)
+        self.assertIn("--json", r.errors)
+
+    def test_several_answers(self):
+        """Each is what its seed gives alone."""
+        args = ["--temp", "1.5", "--top-k", "0", "--top-p", "1", "--min-p", "0", "--frequency-penalty", "0.3", "-n", "20"]
+        j = self.run_json(*args, "--n-answers", "4", "--seed", "70", "--top-logprobs", "2")
+        self.assertEqual([c["index"] for c in j["choices"]], [0, 1, 2, 3])
+        self.assertEqual((j["generated_tokens"], j["prompt_tokens"]), (80, len(good("tokenize", LLAMA, stdin="hello").json)))
+        for i, choice in enumerate(j["choices"]):
+            alone = self.run_json(*args, "--seed", str(70 + i), "--top-logprobs", "2")
+            self.assertEqual(choice, {k: alone[k] for k in choice if k != "index"} | {"index": i})
+        self.assertEqual(len({tuple(c["tokens"]) for c in j["choices"]}), 4)
+        text = good("run", LLAMA, "hello", "--no-template", "--ignore-eos", "-q", *args, "--n-answers", "2", "--seed", "70").text
+        self.assertEqual(text, "== 1 of 2 ==\n" + j["choices"][0]["text"] + "\n\n== 2 of 2 ==\n" + j["choices"][1]["text"] + "\n")
+
+    def test_several_answers_stop_each_for_itself(self):
+        args = ["--temp", "1.5", "--top-k", "0", "--top-p", "1", "--min-p", "0", "--seed", "11", "-n", "40"]
+        texts = [c["text"] for c in self.run_json(*args, "--n-answers", "3")["choices"]]
+        stop = texts[1][5:7]
+        for choice, text in zip(self.run_json(*args, "--n-answers", "3", "--stop", stop)["choices"], texts):
+            want = text.index(stop) if stop in text else len(text)
+            self.assertEqual(choice["text"], text[:want])
+            self.assertEqual(choice["finish_reason"], "stop" if stop in text else "length")
+            self.assertEqual(choice["stop"], stop if stop in text else None)
+
     def test_context(self):
         r = good("run", LLAMA, "hello", "--no-template", "--temp", "0", "--ignore-eos", "-c", "64")
         self.assertIn("the context of 64 positions is full", r.errors)
@@ -135,7 +203,7 @@ class TinyModel(unittest.TestCase):
                 self.assertEqual(p.returncode, 1)
 
     def test_interrupt(self):
-        for more in ([], ["--json"]):
+        for more in ([], ["--json"], ["--json", "--n-answers", "3"]):
             p = subprocess.Popen([cli.SLUICE, "run", LLAMA, "hello", "--no-template", "--ignore-eos", "-c", "65536", *more],
                                  stdout=subprocess.PIPE, stderr=subprocess.PIPE)
             time.sleep(0.5)
@@ -145,7 +213,8 @@ class TinyModel(unittest.TestCase):
             self.assertIn(b"interrupted", errors)
             self.assertTrue(out.endswith(b"\n"))
             if more:
-                self.assertEqual(json.loads(out)["finish_reason"], "cancel")
+                self.assertEqual([a["finish_reason"] for a in json.loads(out).get("choices", [json.loads(out)])],
+                                 ["cancel"] * (3 if "--n-answers" in more else 1))
 
 
 class Terminal:
@@ -226,6 +295,20 @@ class Replies(unittest.TestCase):
         j = self.run_json(retag.byte_id(ord("#")), "--stop", "##")
         self.assertEqual((j["text"], j["stop"]), ("", "##"))
         self.assertEqual(self.run_json(retag.byte_id(ord("#")), "--ignore-eos")["text"], "######")
+
+    def test_stop_strings_in_scripted_answers(self):
+        """One letter for ever, in one token or several: what is shown ends exactly before the stop string."""
+        self.make("", eos=False)
+        a = retag.byte_id(ord("a"))
+        for more, pick in ([], lambda j: [j]), (["--n-answers", "3"], lambda j: j["choices"]):
+            for stop, text, met in (("aaa", "", "aaa"), ("aab", "aaaaaa", None), ("aaaaaaa", "aaaaaa", None)):
+                for answer in pick(self.run_json(a, "--stop", stop, *more)):
+                    self.assertEqual((answer["text"], answer["stop"]), (text, met))
+                    self.assertEqual(answer["finish_reason"], "stop" if met else "length")
+        # A stop string inside one token: the text is cut within it.
+        self.make("", ["+ gammaX"], eos=False)
+        for answer in self.run_json(retag.tag_id(0), "--stop", "gamma", "--n-answers", "2")["choices"]:
+            self.assertEqual((answer["text"], answer["generated_tokens"]), (" ", 1))
 
     def test_reasoning_that_the_prompt_began(self):
         self.make("{{ '<think>\\n' }}", ["<think>", "</think>"])
