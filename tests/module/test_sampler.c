@@ -226,7 +226,7 @@ static void filters_equal_their_definition(void **state)
         bool may[N] = { false }, did[N] = { false };
         for (size_t i = 0; i < kept; i++)
             may[w[i].id] = true;
-        for (uint64_t i = 0; i < 20 * kept + 100; i++) {
+        for (uint64_t i = 0; i < SL_MIN(20 * kept + 100, 1000); i++) {
             const int32_t t = sl_sampler_pick(large, &s, x, &(sl_said){ 0 }, i);
             if (!may[t])
                 fail_msg("round %d: token %d of logit %g among %zu", (int)round, t, (double)x[t], kept);
@@ -235,7 +235,7 @@ static void filters_equal_their_definition(void **state)
         size_t seen = 0;
         for (size_t i = 0; i < N; i++)
             seen += did[i];
-        if (s.top_k > 1)
+        if (kept <= 40)
             assert_true(seen * 100 >= kept * 95);
     }
     sl_sampler_destroy(large);
