@@ -442,7 +442,8 @@ const sl_command sl_cmd_run = {
             "  sluice run smollm2 \"Why is the sky blue?\"\n"
             "  sluice run smollm2 -f question.txt --system \"Answer in one sentence.\" --temp 0\n"
             "  sluice run model.gguf \"Once upon a time\" --no-template -n 200 --seed 7\n"
-            "  sluice run smollm2 \"Name three rivers.\" --json -q\n",
+            "  sluice run smollm2 \"Name a river.\" --n-answers 3 --temp 1 --repeat-penalty 1.1\n"
+            "  sluice run smollm2 \"Name three rivers.\" --json -q --top-logprobs 5\n",
     .groups = groups,
     .max_texts = 1,
     .run = run,
