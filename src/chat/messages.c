@@ -230,8 +230,24 @@ static sl_status request_in_form(const form *f, const json_t *request, json_t **
 
 static json_t *token_text(const sl_tokenizer *t, int32_t id)
 {
-    const sl_bytes bytes = id >= 0 ? sl_token_written(t, id) : (sl_bytes){ 0 };
-    return json_stringn_nocheck(bytes.data ? bytes.data : "", bytes.len);
+    const sl_bytes bytes = sl_token_written(t, id);
+    return json_stringn_nocheck(bytes.data, bytes.len);
+}
+
+/* As in Transformers, a template sees the special tokens that the model names and no others. */
+static int add_tokens(json_t *context, const sl_tokenizer *t)
+{
+    const struct {
+        const char *name;
+        int32_t id;
+    } tokens[] = { { "bos_token", sl_tokenizer_bos(t) },
+                   { "eos_token", sl_tokenizer_eos(t) },
+                   { "unk_token", sl_tokenizer_unk(t) },
+                   { "pad_token", sl_tokenizer_pad(t) } };
+    for (size_t i = 0; i < SL_COUNT(tokens); i++)
+        if (tokens[i].id >= 0 && json_object_set_new(context, tokens[i].name, token_text(t, tokens[i].id)))
+            return -1;
+    return 0;
 }
 
 /* What the template sees; NULL: no memory. */
@@ -239,11 +255,11 @@ static json_t *context_of(const sl_tokenizer *tokenizer, const json_t *request)
 {
     const json_t *add = json_object_get(request, "add_generation_prompt");
     json_t *tools = json_object_get(request, "tools"), *kwargs = json_object_get(request, "chat_template_kwargs");
-    json_t *context = json_pack("{s:O, s:o, s:n, s:b, s:o, s:o}", "messages", json_object_get(request, "messages"),
-                                "tools", tools ? json_incref(tools) : json_null(), "documents", "add_generation_prompt",
-                                !json_is_false(add), "bos_token", token_text(tokenizer, sl_tokenizer_bos(tokenizer)),
-                                "eos_token", token_text(tokenizer, sl_tokenizer_eos(tokenizer)));
-    if (context && json_is_object(kwargs) && json_object_update(context, kwargs)) {
+    json_t *context =
+        json_pack("{s:O, s:o, s:n, s:b}", "messages", json_object_get(request, "messages"), "tools",
+                  tools ? json_incref(tools) : json_null(), "documents", "add_generation_prompt", !json_is_false(add));
+    if (context &&
+        (add_tokens(context, tokenizer) || (json_is_object(kwargs) && json_object_update(context, kwargs)))) {
         json_decref(context);
         return NULL;
     }

@@ -183,6 +183,21 @@ static sl_status tokenize_marked(const sl_tokenizer *t, const sl_str *text, cons
     return rc;
 }
 
+/* Where the tokenizer puts a token in front of every text and the template wrote none, it comes here. */
+static sl_status begin_once(const sl_tokenizer *t, sl_ids *ids, size_t from, sl_err *err)
+{
+    const int32_t first = sl_tokenizer_first(t);
+    for (size_t i = from; i < ids->n; i++)
+        if (ids->data[i] == first)
+            return SL_OK;
+    const sl_status rc = first >= 0 ? sl_ids_push(ids, first, err) : SL_OK;
+    if (first >= 0 && !rc) {
+        memmove(ids->data + from + 1, ids->data + from, (ids->n - 1 - from) * sizeof *ids->data);
+        ids->data[from] = first;
+    }
+    return rc;
+}
+
 sl_status sl_prompt_ids(const sl_template *t, const sl_tokenizer *tokenizer, const json_t *request, sl_ids *out,
                         sl_err *err)
 {
@@ -207,6 +222,8 @@ sl_status sl_prompt_ids(const sl_template *t, const sl_tokenizer *tokenizer, con
     }
     if (!rc)
         rc = tokenize_marked(tokenizer, &text, &m, out, err);
+    if (!rc)
+        rc = begin_once(tokenizer, out, before, err);
     if (rc)
         out->n = before;
     sl_str_fini(&text);

@@ -22,7 +22,8 @@
  *   tools                  array, or null
  *   add_generation_prompt  boolean, default true
  *   chat_template_kwargs   object: further variables of the template
- * null stands for an absent member. Other members are not looked at. The template also sees bos_token and eos_token.
+ * null stands for an absent member. Other members are not looked at. The template also sees
+ * bos_token, eos_token, unk_token and pad_token, those that the model names.
  *
  * Messages are brought into the form that the template expects. As in Transformers, members that
  * are null count as absent, and reasoning (reasoning_content, thinking or reasoning) is found
@@ -38,7 +39,8 @@
 /* Append the rendered text. */
 sl_status sl_prompt_text(const sl_template *t, const sl_tokenizer *tokenizer, const json_t *request, sl_str *out,
                          sl_err *err);
-/* Append the ids; no BOS is added, templates write their own. */
+/* Append the ids. Templates write their own BOS; where one writes none and the tokenizer puts one in front of
+ * every text, it is put in front here as well (Transformers' apply_chat_template leaves it out, llama.cpp does not). */
 sl_status sl_prompt_ids(const sl_template *t, const sl_tokenizer *tokenizer, const json_t *request, sl_ids *out,
                         sl_err *err);
 

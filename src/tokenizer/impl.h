@@ -23,7 +23,7 @@ struct sl_tokenizer {
     sl_bpe bpe; /* MERGES, RANKS, SCORES */
     sl_unigram unigram;
     sl_decoder decoder;
-    int32_t bos, eos;
+    int32_t bos, eos, unk, pad;
     int32_t *around; /* [n_prefix + n_suffix] ids put before and behind a text */
     size_t n_prefix, n_suffix;
     size_t max_chars, max_run; /* 0: a text is not cut */

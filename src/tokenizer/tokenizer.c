@@ -265,6 +265,8 @@ sl_status sl_tokenizer_create(sl_tokenizer **out, const sl_vocab *v, sl_err *err
         return sl_fail(err, SL_ENOMEM, "%zu bytes for a tokenizer", sizeof *t);
     t->model = v->model;
     t->bos = v->bos;
+    t->unk = v->unk;
+    t->pad = v->pad;
     t->eos = v->eos;
     t->max_chars = v->max_chars;
     t->max_run = v->max_run;
@@ -310,6 +312,21 @@ int32_t sl_tokenizer_bos(const sl_tokenizer *t)
 int32_t sl_tokenizer_eos(const sl_tokenizer *t)
 {
     return t->eos;
+}
+
+int32_t sl_tokenizer_unk(const sl_tokenizer *t)
+{
+    return t->unk;
+}
+
+int32_t sl_tokenizer_pad(const sl_tokenizer *t)
+{
+    return t->pad;
+}
+
+int32_t sl_tokenizer_first(const sl_tokenizer *t)
+{
+    return t->n_prefix ? t->around[0] : -1;
 }
 
 bool sl_tokenizer_ends(const sl_tokenizer *t, int32_t id)

@@ -28,6 +28,10 @@ void sl_tokenizer_destroy(sl_tokenizer *t); /* accepts NULL */
 size_t sl_tokenizer_size(const sl_tokenizer *t); /* number of ids */
 int32_t sl_tokenizer_bos(const sl_tokenizer *t); /* -1: none; likewise below */
 int32_t sl_tokenizer_eos(const sl_tokenizer *t);
+int32_t sl_tokenizer_unk(const sl_tokenizer *t);
+int32_t sl_tokenizer_pad(const sl_tokenizer *t);
+/* The first of the ids that SL_TOK_ADD_SPECIAL puts in front of a text. */
+int32_t sl_tokenizer_first(const sl_tokenizer *t);
 /* True for every id that ends an answer: eos, eot, sl_vocab.ends and their like. */
 bool sl_tokenizer_ends(const sl_tokenizer *t, int32_t id);
 /* The id whose stored text is exactly `text`, specials included; -1: none. */

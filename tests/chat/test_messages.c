@@ -241,21 +241,23 @@ static void check_ids(const char *source, const char *messages, const int32_t *w
     sl_template_destroy(t);
 }
 
-/* The tokenizer would add a BOS to text. In a prompt there is the template's, and no other. */
+/* The tokenizer puts a BOS in front of texts. A prompt has one as well: the template's, else this. */
 static void test_one_bos(void **state)
 {
     (void)state;
-    const int32_t one[] = { TOY_BOS, TOY_AB }, none[] = { TOY_AB };
+    const int32_t one[] = { TOY_BOS, TOY_AB }, later[] = { TOY_AB, TOY_BOS }, only[] = { TOY_BOS };
     check_ids("{{ bos_token }}{{ messages[0].content }}", "[{'role':'user','content':'ab'}]", one, SL_COUNT(one));
     check_ids("<s>{{ messages[0].content }}", "[{'role':'user','content':'ab'}]", one, SL_COUNT(one));
-    check_ids("{{ messages[0].content }}", "[{'role':'user','content':'ab'}]", none, SL_COUNT(none));
+    check_ids("{{ messages[0].content }}", "[{'role':'user','content':'ab'}]", one, SL_COUNT(one));
+    check_ids("{{ messages[0].content }}<s>", "[{'role':'user','content':'ab'}]", later, SL_COUNT(later));
+    check_ids("{# nothing #}", "[{'role':'user','content':'ab'}]", only, SL_COUNT(only));
 }
 
 /* Names of members and escaped texts may hold control tokens, too. */
 static void test_arguments_make_no_control_tokens(void **state)
 {
     (void)state;
-    const int32_t want[] = { TOY_EOS, '<', 's', '>', '<', '/', 's', '>', TOY_EOS };
+    const int32_t want[] = { TOY_BOS, TOY_EOS, '<', 's', '>', '<', '/', 's', '>', TOY_EOS };
     char room[1024];
     const char *source = "{% for k, v in messages[1].tool_calls[0].function.arguments.items() %}</s>{{ k }}{{ v }}</s>"
                          "{% endfor %}";

@@ -178,18 +178,18 @@ static void test_variables(void **state)
 {
     (void)state;
     sl_tokenizer *t = make_tokenizer();
-    sl_template *template =
-        make_template("{{ bos_token }}{{ eos_token }}{{ add_generation_prompt }}{{ tools is none }}{{ x }}");
+    sl_template *template = make_template("{{ bos_token }}{{ eos_token }}{{ unk_token is defined }}{{ "
+                                          "add_generation_prompt }}{{ tools is none }}{{ x }}");
     json_t *request =
         json_pack("{s:[], s:{s:i}, s:b}", "messages", "chat_template_kwargs", "x", 7, "add_generation_prompt", 0);
     sl_str text = { 0 };
     assert_int_equal(sl_prompt_text(template, t, request, &text, NULL), SL_OK);
-    assert_string_equal(text.data, "<s></s>FalseTrue7");
+    assert_string_equal(text.data, "<s></s>FalseFalseTrue7");
     json_object_set_new(request, "add_generation_prompt", json_null()); /* null is absent */
     json_object_set_new(request, "tools", json_null());
     sl_str_clear(&text);
     assert_int_equal(sl_prompt_text(template, t, request, &text, NULL), SL_OK);
-    assert_string_equal(text.data, "<s></s>TrueTrue7");
+    assert_string_equal(text.data, "<s></s>FalseTrueTrue7");
     sl_str_fini(&text);
     json_decref(request);
     sl_template_destroy(template);
