@@ -115,6 +115,7 @@ static sl_status set_added(config *c, sl_bytes text, sl_added_token *token)
 
 static const char *const role_keys[N_ROLES] = { "bos_token", "eos_token", "unk_token", "sep_token",
                                                 "pad_token", "cls_token", "mask_token" };
+#define N_NEEDED 2 /* the first ones; of the others it is no fault if a full list of special tokens lacks them */
 static const char *const role_lists[] = { "additional_special_tokens", "extra_special_tokens" };
 
 /* A token as a text or an object; NULL: not named. special_tokens_map.json counts in folders from before
@@ -245,7 +246,7 @@ static sl_status named_text(const config *c, const sl_json *m, sl_bytes *text, s
 }
 
 /* The id of a special token, which becomes an added token where it was none. */
-static sl_status special_id(config *c, const sl_json *m, int32_t *id)
+static sl_status special_id(config *c, const sl_json *m, bool needed, int32_t *id)
 {
     sl_bytes text = { 0 };
     sl_added_token token = { 0 };
@@ -254,6 +255,8 @@ static sl_status special_id(config *c, const sl_json *m, int32_t *id)
         return rc;
     *id = find_token(c, text);
     if (*id >= 0 && (c->own_specials || c->added_at[*id]))
+        return SL_OK;
+    if (c->own_specials && !needed)
         return SL_OK;
     if (c->own_specials)
         return sl_json_fail(c->err, SL_EFORMAT, m, "\"%.*s\" is not in the vocabulary",
@@ -274,7 +277,7 @@ static sl_status special_list(config *c, const char *key)
         return sl_json_fail(c->err, SL_EFORMAT, m, "should be a list");
     for (const sl_json *one = m->first; one && !rc; one = one->next) {
         int32_t id = -1;
-        rc = special_id(c, one, &id);
+        rc = special_id(c, one, true, &id);
     }
     return rc;
 }
@@ -287,7 +290,7 @@ static sl_status read_roles(config *c)
     sl_status rc = SL_OK;
     for (size_t i = 0; i < N_ROLES && !rc; i++) {
         const sl_json *m = named(c, role_keys[i]);
-        rc = m ? special_id(c, m, ids[i]) : SL_OK;
+        rc = m ? special_id(c, m, i < N_NEEDED, ids[i]) : SL_OK;
     }
     for (size_t i = 0; i < SL_COUNT(role_lists) && !rc; i++)
         rc = special_list(c, role_lists[i]);

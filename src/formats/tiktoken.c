@@ -161,7 +161,8 @@ static bool names_class(const sl_json *config, const char *class, const char *mo
 
 static const family *find_family(const char *file_name, const sl_json *config, size_t n_base)
 {
-    if (names_class(config, "TikTokenTokenizer", "tokenization_kimi."))
+    if (names_class(config, "TikTokenTokenizer", "tokenization_kimi.") ||
+        names_class(config, "TikTokenTokenizer", "tokenization_moonshot."))
         return &kimi;
     if (names_class(config, "QWenTokenizer", NULL))
         return &qwen;
@@ -333,7 +334,7 @@ static sl_status read_all(sl_fill *f, const char *bytes, size_t n, const char *f
     if (!y)
         return sl_fail(f->err, SL_EUNSUPPORTED,
                        "%zu ranks of a family that is not known: wanted is a tokenizer_config.json of Kimi "
-                       "(tokenization_kimi.TikTokenTokenizer) or Qwen (QWenTokenizer) beside the file, Llama's "
+                       "(tokenization_kimi or tokenization_moonshot) or Qwen (QWenTokenizer) beside the file, Llama's "
                        "tokenizer.model of 128000 or 200000 ranks, or the name cl100k_base.tiktoken or "
                        "o200k_base.tiktoken",
                        n_base);

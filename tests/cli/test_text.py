@@ -85,10 +85,10 @@ class Folders(unittest.TestCase):
         """Kimi's 256 ids behind the ranks all have a text, also those that no file names, one by one and in a stream."""
         os.remove(f"{self.folder}/tokenizer.json")
         self.put("tiktoken.model", "".join(f"{base64.b64encode(bytes([b])).decode()} {b}\n" for b in range(256)))
-        self.put("tokenizer_config.json", json.dumps({
-            "tokenizer_class": "TikTokenTokenizer", "eos_token": "[EOS]",
-            "auto_map": {"AutoTokenizer": ["tokenization_kimi.TikTokenTokenizer", None]},
-            "added_tokens_decoder": {"256": {"content": "[BOS]", "special": True}, "257": {"content": "[EOS]", "special": True}}}))
+        config = {"tokenizer_class": "TikTokenTokenizer", "eos_token": "[EOS]", "pad_token": "[PAD]", "unk_token": "[UNK]",
+                  "auto_map": {"AutoTokenizer": ["tokenization_kimi.TikTokenTokenizer", None]},
+                  "added_tokens_decoder": {"256": {"content": "[BOS]", "special": True}, "257": {"content": "[EOS]", "special": True}}}  # fmt: skip
+        self.put("tokenizer_config.json", json.dumps(config))
         want = ["[BOS]", "[EOS]"] + [f"<|reserved_token_{i}|>" for i in range(258, 512)]
         ids = json.dumps(list(range(256, 512)))
         self.assertEqual(good("tokenize", self.folder, "--detokenize", stdin=ids).text, "".join(want))
@@ -97,6 +97,14 @@ class Folders(unittest.TestCase):
         self.assertEqual([json.loads(piece) for piece in stream], want + [""])
         self.assertEqual(good("tokenize", self.folder, stdin="a[EOS]").json, [97, 257])
         self.assertEqual(good("tokenize", self.folder, "--no-parse-special", stdin="a[EOS]").json, list(b"a[EOS]"))
+        config["auto_map"]["AutoTokenizer"][0] = "tokenization_moonshot.TikTokenTokenizer" # the same in Moonlight and Kimi-VL
+        self.put("tokenizer_config.json", json.dumps(config))
+        self.assertEqual(good("tokenize", self.folder, stdin="a[EOS]").json, [97, 257])
+        config["eos_token"] = "[END]"
+        self.put("tokenizer_config.json", json.dumps(config))
+        r = sluice("tokenize", self.folder, stdin="a")
+        self.assertEqual(r.code, 1)
+        self.assertIn('eos_token: "[END]" is not in the vocabulary', r.errors)
 
     def test_refused(self):
         for model, says in [(f"{self.folder}/none", "none: No such file"), (tempfile.gettempdir(), "no tokenizer.json"),
