@@ -1,6 +1,7 @@
 /* str.c - a growing byte string. */
 #include "base/str.h"
 
+#include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
 

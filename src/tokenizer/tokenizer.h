@@ -37,14 +37,6 @@ bool sl_tokenizer_ends(const sl_tokenizer *t, int32_t id);
 /* The id whose stored text is exactly `text`, specials included; -1: none. */
 int32_t sl_tokenizer_find(const sl_tokenizer *t, const char *text, size_t len);
 
-typedef struct sl_ids {
-    int32_t *data;
-    size_t n, cap;
-} sl_ids;
-void sl_ids_fini(sl_ids *ids);
-sl_status sl_ids_append(sl_ids *ids, const int32_t *id, size_t n, sl_err *err); /* SL_ENOMEM */
-sl_status sl_ids_push(sl_ids *ids, int32_t id, sl_err *err);                    /* one */
-
 enum {
     SL_TOK_ADD_SPECIAL = 1,   /* BOS and EOS as the vocabulary asks */
     SL_TOK_PARSE_SPECIAL = 2, /* control tokens in the text are recognised; else they are plain text */

@@ -15,11 +15,7 @@
 #include <stdint.h>
 #include "base/mem.h"
 #include "base/status.h"
-
-typedef struct sl_bytes {
-    const char *data; /* not terminated */
-    size_t len;
-} sl_bytes;
+#include "sluice/buffer.h"
 
 typedef enum sl_token_kind {
     SL_TOKEN_NORMAL,

@@ -1,9 +1,10 @@
-/* ids.c - a growing list of ids. */
+/* ids.c - a growing list of token ids. */
 #include <string.h>
 
 #include "base/mem.h"
 #include "base/num.h"
-#include "tokenizer/tokenizer.h"
+#include "base/status.h"
+#include "sluice/buffer.h"
 
 static sl_status grow(sl_ids *ids, size_t n, sl_err *err)
 {
