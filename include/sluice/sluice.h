@@ -17,41 +17,14 @@
 #include <stddef.h>
 #include <stdint.h>
 #include <stdio.h>
+#include "sluice/buffer.h"
+#include "sluice/chat.h"
 #include "sluice/status.h"
+#include "sluice/text.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
-
-/* ---- texts ------------------------------------------------------------------- */
-
-/* The tokenizer and the chat templates of a model, with or without its weights. */
-typedef struct sl_text sl_text;
-
-typedef struct sl_text_options {
-    /* Cut texts as this known pre-tokenizer does ("qwen2"), whatever the file says; NULL: as the file says. For files
-     * whose own name for it is not known. */
-    const char *pretokenizer;
-    /* Settings in place of those in a .gguf file, "KEY=TYPE:VALUE" with TYPE int, float, bool or str. Of another type
-     * than in the file, or neither in the file nor read by anything: SL_EINVAL. */
-    const char *const *overrides;
-    size_t n_overrides;
-} sl_text_options;
-
-/* `path` is a .gguf file, a Hugging Face folder (tokenizer.json or another vocabulary, tokenizer_config.json and what
- * else there is of it), or a vocabulary's file alone. `o` may be NULL. SL_ENOTFOUND, SL_EIO, SL_EFORMAT,
- * SL_EUNSUPPORTED, SL_ENOMEM; the text names the file and the place in it. */
-SL_API sl_status sl_text_open(sl_text **out, const char *path, const sl_text_options *o, sl_err *err);
-SL_API void sl_text_close(sl_text *t); /* accepts NULL */
-
-/* NULL when there is no vocabulary, or none that can be used; `why` (may be NULL) then says what is wrong with it.
- * Used with tokenizer/tokenizer.h. */
-struct sl_tokenizer;
-SL_API const struct sl_tokenizer *sl_text_tokenizer(const sl_text *t, sl_err *why);
-/* By name: "default" (NULL means that one), "tool_use" where a model has another for tools. NULL: there is none. */
-SL_API const char *sl_text_chat_template(const sl_text *t, const char *name);
-SL_API size_t sl_text_n_chat_templates(const sl_text *t);
-SL_API const char *sl_text_chat_template_name(const sl_text *t, size_t i); /* i < n */
 
 /* ---- models ------------------------------------------------------------------ */
 
@@ -97,9 +70,7 @@ typedef struct sl_tensor_info {
 } sl_tensor_info;
 SL_API void sl_model_tensor(const sl_model *m, size_t i, sl_tensor_info *out); /* i < n_tensors, file order */
 
-SL_API const sl_text *sl_model_text(const sl_model *m);       /* never NULL */
-SL_API const char *sl_model_chat_template(const sl_model *m); /* the one named "default"; NULL: none */
-SL_API const struct sl_tokenizer *sl_model_tokenizer(const sl_model *m, sl_err *why); /* as sl_text_tokenizer */
+SL_API const sl_text *sl_model_text(const sl_model *m); /* never NULL; lives as long as the model */
 
 /* ---- engines ----------------------------------------------------------------- */
 

@@ -1,49 +1,29 @@
 #include "cli/answer.h"
 
 #include <unistd.h>
-#include "base/mem.h"
 #include "base/num.h"
 
 #define DIM   "\033[2m"
 #define PLAIN "\033[0m"
 
-void sl_answer_init(sl_answer *a, const sl_tokenizer *t, sl_stop *stop, const sl_turn_end *turn_end, sl_bytes opening,
-                    bool silent)
+sl_exit sl_answer_init(sl_answer *a, const sl_args *args, const sl_text *t, const sl_chat *chat, bool silent)
 {
-    *a = (sl_answer){ .silent = silent,
-                      .dim = !silent && isatty(STDOUT_FILENO),
-                      .tokenizer = t,
-                      .turn_end = turn_end,
-                      .opening = opening,
-                      .stop = stop,
-                      .met = -1 };
+    *a = (sl_answer){
+        .silent = silent, .dim = !silent && isatty(STDOUT_FILENO), .args = args, .source = t, .chat = chat
+    };
+    for (size_t i = 0; i < args->stop.n; i++)
+        if (!args->stop.data[i][0])
+            return sl_cli_usage("--stop: an empty text would end every answer");
+    return SL_EXIT_OK;
 }
 
 void sl_answer_fini(sl_answer *a)
 {
-    sl_reply_destroy(a->reply);
-    sl_stop_destroy(a->stop);
+    sl_parser_destroy(a->parser);
     json_decref(a->logprobs);
     sl_str_fini(&a->text);
     sl_ids_fini(&a->ids);
     *a = (sl_answer){ 0 };
-}
-
-sl_exit sl_answer_stops(const sl_words *given, const sl_turn_end *turn_end, sl_stop **out)
-{
-    sl_err err = { 0 };
-    const char **stops = sl_mem_zalloc(given->n + 1, sizeof *stops);
-    if (!stops)
-        return sl_cli_failed("no memory for %zu stop strings", given->n);
-    for (size_t i = 0; i < given->n; i++)
-        stops[i] = given->data[i];
-    if (turn_end->text.len)
-        stops[given->n] = turn_end->text.data;
-    const sl_status rc = sl_stop_create(out, stops, given->n + (turn_end->text.len > 0), &err);
-    sl_mem_free(stops);
-    if (rc == SL_EINVAL)
-        return sl_cli_usage("--stop: %s", err.msg);
-    return rc ? sl_cli_fail(&err) : SL_EXIT_OK;
 }
 
 /* ---- showing ---------------------------------------------------------------------- */
@@ -56,10 +36,10 @@ static void show_reasoning(sl_answer *a, sl_bytes text)
     a->reasoning_shown = true;
 }
 
-static void show(void *user, const sl_reply_event *e)
+static void show(void *user, const sl_part *e)
 {
     sl_answer *a = user;
-    if (e->kind == SL_REPLY_REASONING) {
+    if (e->kind == SL_PART_REASONING) {
         show_reasoning(a, e->text);
         return;
     }
@@ -76,22 +56,25 @@ static void show(void *user, const sl_reply_event *e)
 
 static bool take_token(sl_answer *a, const sl_event *event)
 {
-    a->last = sl_cli_now();
+    const double now = sl_cli_now();
+    a->failed |= sl_parser_feed(a->parser, event->token, NULL) != SL_OK;
+    const sl_parser_state state = sl_parser_get_state(a->parser);
+    if (state == SL_PARSER_TURN_END) /* not part of the answer */
+        return false;
+    a->last = now;
     if (!a->ids.n)
-        a->first = a->last;
-    a->failed |=
-        sl_ids_push(&a->ids, event->token, NULL) || sl_reply_feed(a->reply, event->token, NULL) ||
-        (a->logprobs_wanted && json_array_append_new(a->logprobs, sl_answer_logprob_json(a->tokenizer, event)));
-    a->met = sl_reply_stop_met(a->reply);
+        a->first = now;
+    a->failed |= sl_ids_push(&a->ids, event->token, NULL) ||
+                 (a->logprobs_wanted && json_array_append_new(a->logprobs, sl_answer_logprob_json(a->source, event)));
     a->interrupted = sl_cli_interrupted();
-    return !a->failed && !a->text.failed && a->met < 0 && !a->interrupted && sl_cli_flush();
+    return !a->failed && !a->text.failed && state == SL_PARSER_OPEN && !a->interrupted && sl_cli_flush();
 }
 
 static bool on_event(void *user, const sl_event *event)
 {
     sl_answer *a = user;
     if (event->kind == SL_EVENT_TOKEN)
-        return event->token != a->turn_end->id && take_token(a, event);
+        return take_token(a, event);
     if (event->kind == SL_EVENT_END) {
         a->finish = event->finish;
         a->ended = true;
@@ -102,30 +85,32 @@ static bool on_event(void *user, const sl_event *event)
 static sl_exit restart(sl_answer *a, const sl_request *r, uint64_t seed, double asked)
 {
     sl_err err = { 0 };
-    const sl_reply_options o = { .tokenizer = a->tokenizer,
-                                 .tools = SL_TOOLS_NONE, /* calls are shown as they stand */
-                                 .inline_reasoning = !a->dim,
-                                 .opening = a->opening,
-                                 .stop = a->stop,
-                                 .on_event = show,
-                                 .user = a };
-    sl_reply_destroy(a->reply);
-    sl_stop_reset(a->stop);
+    const sl_parser_options o = { .chat = a->chat,
+                                  .tools = "none", /* calls are shown as they stand */
+                                  .inline_reasoning = !a->dim,
+                                  .ignore_turn_end = a->args->ignore_eos,
+                                  /* A prompt that is only continued has shown what it began. */
+                                  .thinking = a->chat ? SL_THINKING_AUTO : SL_THINKING_CLOSED,
+                                  .prompt = r->prompt,
+                                  .n_prompt = r->n_prompt,
+                                  .stop = a->args->stop.data,
+                                  .n_stop = a->args->stop.n,
+                                  .on_part = show,
+                                  .user = a };
+    sl_parser_destroy(a->parser);
     sl_str_clear(&a->text);
     a->ids.n = 0;
-    a->met = -1;
     a->seed = seed;
     a->logprobs_wanted = r->logprobs;
     json_decref(a->logprobs);
     a->logprobs = r->logprobs ? json_array() : NULL;
     a->n_prompt = r->n_prompt;
     a->ended = a->interrupted = a->context_full = a->reasoning_shown = false;
-    sl_status rc = sl_reply_create(&a->reply, &o, &err);
-    if (!rc)
-        sl_reply_prompt(a->reply, r->prompt, r->n_prompt);
+    if (sl_parser_create(&a->parser, a->source, &o, &err))
+        return sl_cli_failed("%s", err.msg);
     a->asked = asked;
     a->submitted = sl_cli_now();
-    return rc ? sl_cli_failed("%s", err.msg) : SL_EXIT_OK;
+    return SL_EXIT_OK;
 }
 
 /* The first is submitted, the others are forked from it before it reads a token. */
@@ -155,8 +140,7 @@ static void interrupt(sl_answer *a, size_t n, sl_engine *e)
 
 static sl_exit finish(sl_answer *a, const sl_request *r)
 {
-    a->failed |= sl_reply_end(a->reply, NULL) != SL_OK;
-    a->met = sl_reply_stop_met(a->reply);
+    a->failed |= sl_parser_end(a->parser, NULL) != SL_OK;
     if (a->failed || a->text.failed)
         return sl_cli_failed("no memory for the answer's text");
     a->context_full = a->finish == SL_FINISH_LENGTH && a->ids.n < r->n_predict;

@@ -2,10 +2,7 @@
 #ifndef SL_CLI_ANSWER_H
 #define SL_CLI_ANSWER_H
 
-#include "chat/probe.h"
-#include "chat/reply.h"
 #include "cli/session.h"
-#include "tokenizer/stop.h"
 
 typedef struct sl_answer {
     bool silent; /* collect the text only */
@@ -14,29 +11,22 @@ typedef struct sl_answer {
     uint64_t seed;
     json_t *logprobs; /* [ids.n] as OpenAI's, when wanted */
     bool dim;         /* reasoning apart from the text, and shown dim */
-    const sl_tokenizer *tokenizer;
-    const sl_turn_end *turn_end;
-    sl_bytes opening;
-    sl_stop *stop;
-    sl_reply *reply;
+    const sl_args *args;
+    const sl_text *source;
+    const sl_chat *chat; /* NULL: prompts are continued as they are */
+    sl_parser *parser;
     sl_str text; /* all that was shown; with `dim` without the reasoning */
     sl_ids ids;  /* generated */
     bool reasoning_shown, failed;
-    int met; /* number of the stop string, -1: none */
     size_t n_prompt;
     sl_finish finish;
     bool ended, interrupted, context_full;
     double asked, submitted, first, last; /* moments, seconds */
 } sl_answer;
 
-/* Takes over `stop`, borrows all else. `opening`: of sl_probe_opening, the reasoning that prompts begin. */
-void sl_answer_init(sl_answer *a, const sl_tokenizer *t, sl_stop *stop, const sl_turn_end *turn_end, sl_bytes opening,
-                    bool silent);
+/* All is borrowed: the tokenizer, and the chat that prompts come from. SL_EXIT_USAGE: an empty stop string. */
+sl_exit sl_answer_init(sl_answer *a, const sl_args *args, const sl_text *t, const sl_chat *chat, bool silent);
 void sl_answer_fini(sl_answer *a);
-
-/* The stop strings that the user gave, in their order, and behind them the turn's end where it is
- * text. SL_EXIT_USAGE for an empty one. */
-sl_exit sl_answer_stops(const sl_words *given, const sl_turn_end *turn_end, sl_stop **out);
 
 /* Run `request` (prompt and sampling are set) to its end, for n answers that share the prompt; the k-th has its seed
  * plus k, and is what that seed gives alone. `asked`: when the user asked, for the time to the first token. May be
@@ -51,9 +41,9 @@ double sl_answers_prompt_rate(const sl_answer *a, size_t n); /* tokens a second;
 double sl_answers_rate(const sl_answer *a, size_t n);        /* of generation, from the first token to the last */
 
 /* One answer (answer_json.c): text, tokens, finish_reason, context_full, stop, generated_tokens, seed, and logprobs
- * when wanted. `stops`: those that the user gave. NULL: no memory. */
-json_t *sl_answer_json(const sl_answer *a, const sl_words *stops);
+ * when wanted. NULL: no memory. */
+json_t *sl_answer_json(const sl_answer *a);
 /* A token in OpenAI's form, with its id: token, id, logprob, bytes, top_logprobs. NULL: no memory. */
-json_t *sl_answer_logprob_json(const sl_tokenizer *t, const sl_event *event);
+json_t *sl_answer_logprob_json(const sl_text *t, const sl_event *event);
 
 #endif

@@ -3,9 +3,9 @@
 #include "cli/answer.h"
 
 /* A token by itself: text in which half a character is U+FFFD, its id, and the bytes as they are. */
-static json_t *token_json(const sl_tokenizer *t, int32_t id, float logprob)
+static json_t *token_json(const sl_text *t, int32_t id, float logprob)
 {
-    const sl_bytes text = sl_token_bytes(t, id, true);
+    const sl_bytes text = sl_text_token(t, id, true);
     json_t *bytes = json_array();
     for (size_t i = 0; i < text.len; i++)
         json_array_append_new(bytes, json_integer((unsigned char)text.data[i]));
@@ -13,7 +13,7 @@ static json_t *token_json(const sl_tokenizer *t, int32_t id, float logprob)
                      "logprob", (double)logprob, "bytes", bytes);
 }
 
-json_t *sl_answer_logprob_json(const sl_tokenizer *t, const sl_event *event)
+json_t *sl_answer_logprob_json(const sl_text *t, const sl_event *event)
 {
     json_t *top = json_array(), *token = token_json(t, event->token, event->logprob);
     for (size_t i = 0; i < event->n_top; i++)
@@ -25,6 +25,13 @@ json_t *sl_answer_logprob_json(const sl_tokenizer *t, const sl_event *event)
     return token;
 }
 
+/* The stop string of the user that ended the answer; NULL: none. */
+static const char *stop_met(const sl_answer *a)
+{
+    const bool met = a->parser && sl_parser_get_state(a->parser) == SL_PARSER_STOP;
+    return met ? a->args->stop.data[sl_parser_stop_met(a->parser)] : NULL;
+}
+
 static const char *finish_name(const sl_answer *a)
 {
     if (a->interrupted)
@@ -32,9 +39,9 @@ static const char *finish_name(const sl_answer *a)
     return a->finish == SL_FINISH_STOP ? "stop" : "length";
 }
 
-json_t *sl_answer_json(const sl_answer *a, const sl_words *stops)
+json_t *sl_answer_json(const sl_answer *a)
 {
-    const char *met = a->met >= 0 && (size_t)a->met < stops->n ? stops->data[a->met] : NULL;
+    const char *met = stop_met(a);
     json_t *tokens = json_array();
     for (size_t i = 0; i < a->ids.n; i++)
         json_array_append_new(tokens, json_integer(a->ids.data[i]));

@@ -13,7 +13,7 @@
 #include "base/status.h"
 #include "base/str.h"
 #include "cli/options.h"
-#include "tokenizer/tokenizer.h"
+#include "sluice/buffer.h"
 
 typedef enum sl_exit { SL_EXIT_OK = 0, SL_EXIT_FAILED = 1, SL_EXIT_USAGE = 2, SL_EXIT_INTERRUPTED = 130 } sl_exit;
 

@@ -91,12 +91,12 @@ static void print_model(const sl_model *m, const sl_model_info *i)
     printf("\n");
     printf("  vocabulary    %zu%s\n", i->n_vocab, i->tied ? ", output tied to the embedding" : "");
     sl_err why = { 0 };
-    if (!sl_model_tokenizer(m, &why))
+    if (!sl_text_has_tokenizer(sl_model_text(m), &why))
         printf("                no tokenizer: %s\n", why.msg);
     printf("  context       %zu positions in training\n", i->n_ctx_train);
     printf("  parameters    %s (%zu)\n", sl_cli_count(i->n_params).text, i->n_params);
     printf("  file          %s, %zu tensors; chat template: %s\n", sl_cli_bytes(i->file_bytes).text, i->n_tensors,
-           sl_model_chat_template(m) ? "yes" : "no");
+           sl_text_chat_template(sl_model_text(m), NULL) ? "yes" : "no");
 }
 
 static void print_engine(const sl_engine_info *e)
@@ -156,8 +156,9 @@ static sl_exit print_json(const sl_session *s, const sl_args *args, const sl_mod
         "n_layers", (json_int_t)i->n_layers, "n_vocab", (json_int_t)i->n_vocab, "n_ctx_train",
         (json_int_t)i->n_ctx_train, "d_model", (json_int_t)i->d_model, "d_ff", (json_int_t)i->d_ff, "n_heads",
         (json_int_t)i->n_heads, "n_kv_heads", (json_int_t)i->n_kv_heads, "tied", i->tied, "tokenizer",
-        sl_model_tokenizer(s->model, NULL) != NULL, "chat_template", sl_model_chat_template(s->model) != NULL,
-        "supported", !i->unsupported, "engine", e ? engine_json(e) : json_null());
+        sl_text_has_tokenizer(sl_model_text(s->model), NULL), "chat_template",
+        sl_text_chat_template(sl_model_text(s->model), NULL) != NULL, "supported", !i->unsupported, "engine",
+        e ? engine_json(e) : json_null());
     if (out && args->tensors)
         json_object_set_new(out, "tensors", tensors_json(s->model, i->n_tensors));
     sl_str_fini(&formats);

@@ -1,69 +1,26 @@
 /* parse.c - `sluice parse`: what content, reasoning and tool calls a reply holds. */
 #include <string.h>
-#include "chat/probe.h"
-#include "chat/reply.h"
-#include "cli/answer.h"
+#include "cli/session.h"
 
 typedef struct sl_parsing {
     const sl_args *args;
     sl_session session;
-    const sl_tokenizer *tokenizer;
+    const sl_text *text;
     sl_ids ids, prompt;
-    sl_str opening;
-    sl_turn_end turn_end;
-    sl_stop *stop;
-    sl_reply_whole whole;
-    sl_exit printed; /* with --stream */
+    sl_chat *chat; /* NULL: the model has no template that can be read */
+    sl_parser *parser;
+    sl_str line;
+    bool failed; /* with --stream: a part could not be printed */
 } sl_parsing;
 
-/* ---- output ----------------------------------------------------------------------- */
-
-static json_t *text_of(sl_bytes s)
-{
-    return sl_cli_json_text(s.data ? s.data : "", s.len);
-}
-
-static sl_bytes bytes_of(const sl_str *s)
-{
-    return (sl_bytes){ s->data, s->len };
-}
-
-static json_t *call_begin(const sl_reply_event *e)
-{
-    return json_pack("{s:[{s:I, s:o, s:s, s:{s:o, s:s}}]}", "tool_calls", "index", (json_int_t)e->call, "id",
-                     text_of(e->id), "type", "function", "function", "name", text_of(e->name), "arguments", "");
-}
-
-static void print_event(void *user, const sl_reply_event *e)
+static void print_part(void *user, const sl_part *part)
 {
     sl_parsing *p = user;
-    json_t *delta = NULL;
-    if (e->kind == SL_REPLY_CALL)
-        delta = call_begin(e);
-    else if (e->kind == SL_REPLY_ARGUMENTS)
-        delta = json_pack("{s:[{s:I, s:{s:o}}]}", "tool_calls", "index", (json_int_t)e->call, "function", "arguments",
-                          text_of(e->text));
-    else
-        delta = json_pack("{s:o}", e->kind == SL_REPLY_CONTENT ? "content" : "reasoning_content", text_of(e->text));
-    if (!p->printed)
-        p->printed = sl_cli_print_json(delta);
-    else
-        json_decref(delta);
-}
-
-/* As in the OpenAI API: no content beside reasoning or calls is null. */
-static json_t *message(const sl_reply_whole *w)
-{
-    json_t *calls = json_array();
-    for (size_t i = 0; i < w->n_calls; i++)
-        json_array_append_new(calls,
-                              json_pack("{s:o, s:s, s:{s:o, s:o}}", "id", text_of(bytes_of(&w->calls[i].id)), "type",
-                                        "function", "function", "name", text_of(bytes_of(&w->calls[i].name)),
-                                        "arguments", text_of(bytes_of(&w->calls[i].arguments))));
-    const bool no_content = !w->content.len && (w->n_calls || w->reasoning.len);
-    return json_pack("{s:s, s:o, s:o, s:o}", "role", "assistant", "content",
-                     no_content ? json_null() : text_of(bytes_of(&w->content)), "reasoning_content",
-                     w->reasoning.len ? text_of(bytes_of(&w->reasoning)) : json_null(), "tool_calls", calls);
+    sl_str_clear(&p->line);
+    p->failed |= sl_part_write(part, &p->line, NULL) != SL_OK;
+    sl_str_puts(&p->line, "\n");
+    sl_cli_write(p->line.data, p->line.len);
+    p->failed |= p->line.failed || !sl_cli_flush();
 }
 
 /* ---- input ------------------------------------------------------------------------ */
@@ -84,56 +41,6 @@ static sl_exit read_ids(sl_parsing *p, const char *given, const char *option, sl
     return code;
 }
 
-static bool is_inline(const sl_args *args)
-{
-    return args->reasoning_format && strcmp(args->reasoning_format, "none") == 0;
-}
-
-/* What is known of the prompt: its end, or that of the template's prompts; else the reply itself
- * tells, when it ends a reasoning that it never began. */
-static sl_exit find_opening(sl_parsing *p, const sl_template *t)
-{
-    sl_err err = { 0 };
-    sl_status rc = SL_OK;
-    const char *thinking = p->args->thinking ? p->args->thinking : "auto";
-    if (strcmp(thinking, "open") == 0)
-        sl_str_puts(&p->opening, "<think>");
-    else if (strcmp(thinking, "closed") == 0)
-        return SL_EXIT_OK;
-    else if (p->args->prompt_tokens)
-        rc = sl_reply_opening_ids(p->tokenizer, p->prompt.data, p->prompt.n, &p->opening, &err);
-    else if (t)
-        rc = sl_probe_opening(t, p->tokenizer, &p->opening, &err);
-    if (!rc && !p->opening.len && !p->args->prompt_tokens && !is_inline(p->args) &&
-        sl_reply_closes_only(p->tokenizer, p->ids.data, p->ids.n))
-        sl_str_puts(&p->opening, "<think>");
-    if (rc || p->opening.failed)
-        return sl_cli_failed("%s", rc ? err.msg : "no memory for the prompt's end");
-    return SL_EXIT_OK;
-}
-
-static sl_exit prepare_stops(sl_parsing *p, const sl_template *t)
-{
-    sl_err err = { 0 };
-    if (t && sl_probe_turn_end(t, p->tokenizer, &p->turn_end, &err))
-        return sl_cli_failed("%s", err.msg);
-    return sl_answer_stops(&p->args->stop, &p->turn_end, &p->stop);
-}
-
-/* A template that this engine cannot read says nothing about replies, and is no reason to fail. */
-static sl_exit ask_template(sl_parsing *p)
-{
-    sl_template *t = NULL;
-    const char *source = sl_session_chat_template(&p->session, false);
-    if (source)
-        sl_template_create(&t, source, strlen(source), NULL);
-    sl_exit code = find_opening(p, t);
-    if (!code)
-        code = prepare_stops(p, t);
-    sl_template_destroy(t);
-    return code;
-}
-
 /* ---- the command ------------------------------------------------------------------ */
 
 /* FNV-1a: another reply, other ids of calls. */
@@ -145,64 +52,75 @@ static uint64_t hash(const sl_ids *ids)
     return h;
 }
 
-static sl_reply_options options_of(sl_parsing *p)
+static sl_thinking thinking_of(const sl_args *args)
 {
-    const char *tools = p->args->tool_parser;
-    const bool automatic = !tools || strcmp(tools, "auto") == 0;
-    return (sl_reply_options){
-        .tokenizer = p->tokenizer,
-        .tools = automatic ? sl_reply_tools(p->tokenizer, sl_session_chat_template(&p->session, true))
-                           : (unsigned)sl_reply_tools_named(tools),
-        .inline_reasoning = is_inline(p->args),
-        .opening = bytes_of(&p->opening),
-        .stop = p->stop,
-        .seed = hash(&p->ids),
-        .on_event = p->args->stream ? print_event : sl_reply_collect,
-        .user = p->args->stream ? (void *)p : (void *)&p->whole,
-    };
+    if (args->thinking && strcmp(args->thinking, "open") == 0)
+        return SL_THINKING_OPEN;
+    return args->thinking && strcmp(args->thinking, "closed") == 0 ? SL_THINKING_CLOSED : SL_THINKING_AUTO;
+}
+
+static sl_exit prepare(sl_parsing *p)
+{
+    sl_err err = { 0 };
+    const sl_args *a = p->args;
+    /* A template that cannot be read says nothing about replies, and is no reason to fail. */
+    if (sl_chat_create(&p->chat, p->text, NULL, &err) == SL_ENOMEM)
+        return sl_cli_failed("%s", err.msg);
+    const sl_parser_options o = { .chat = p->chat,
+                                  .tools = a->tool_parser,
+                                  .inline_reasoning = a->reasoning_format && strcmp(a->reasoning_format, "none") == 0,
+                                  .thinking = thinking_of(a),
+                                  .prompt = p->prompt.data,
+                                  .n_prompt = p->prompt.n,
+                                  .reply = p->ids.data,
+                                  .n_reply = p->ids.n,
+                                  .stop = a->stop.data,
+                                  .n_stop = a->stop.n,
+                                  .seed = hash(&p->ids),
+                                  .keep = !a->stream,
+                                  .on_part = a->stream ? print_part : NULL,
+                                  .user = p };
+    if (sl_parser_create(&p->parser, p->text, &o, &err))
+        return err.code == SL_EINVAL ? sl_cli_usage("--stop: %s", err.msg) : sl_cli_failed("%s", err.msg);
+    return SL_EXIT_OK;
 }
 
 static sl_exit parse(sl_parsing *p)
 {
     sl_err err = { 0 };
-    sl_reply *r = NULL;
-    const sl_reply_options o = options_of(p);
-    sl_status rc = sl_reply_create(&r, &o, &err);
-    if (!rc)
-        sl_reply_prompt(r, p->prompt.data, p->prompt.n);
-    for (size_t i = 0; i < p->ids.n && !rc && !p->printed; i++) {
-        if (p->ids.data[i] == p->turn_end.id)
-            break;
-        rc = sl_reply_feed(r, p->ids.data[i], &err);
+    sl_status rc = SL_OK;
+    for (size_t i = 0; i < p->ids.n && !rc && !p->failed; i++)
+        rc = sl_parser_feed(p->parser, p->ids.data[i], &err);
+    if (!rc && !p->failed)
+        rc = sl_parser_end(p->parser, &err);
+    if (!rc && !p->args->stream && !(rc = sl_parser_message(p->parser, &p->line, &err))) {
+        sl_str_puts(&p->line, "\n");
+        sl_cli_write(p->line.data, p->line.len);
     }
-    if (!rc)
-        rc = sl_reply_end(r, &err);
-    sl_reply_destroy(r);
-    if (rc || p->whole.failed)
+    if (rc || p->line.failed)
         return sl_cli_failed("%s", rc ? err.msg : "no memory for the reply");
-    return p->args->stream ? p->printed : sl_cli_print_json(message(&p->whole));
+    return p->failed || !sl_cli_flush() ? SL_EXIT_FAILED : SL_EXIT_OK;
 }
 
 static sl_exit run(const sl_args *args)
 {
-    sl_parsing p = { .args = args, .turn_end.id = -1 };
+    sl_parsing p = { .args = args };
     if (args->tokens.n != 1)
         return sl_cli_usage("parse takes the reply's ids: --tokens IDS|FILE");
     sl_exit code = sl_session_open_text(&p.session, args);
-    if (!code && !(p.tokenizer = sl_session_tokenizer(&p.session)))
+    if (!code && !(p.text = sl_session_text(&p.session)))
         code = SL_EXIT_FAILED;
     if (!code)
         code = read_ids(&p, args->tokens.data[0], "--tokens", &p.ids);
     if (!code && args->prompt_tokens)
         code = read_ids(&p, args->prompt_tokens, "--prompt-tokens", &p.prompt);
     if (!code)
-        code = ask_template(&p);
+        code = prepare(&p);
     if (!code)
         code = parse(&p);
-    sl_reply_whole_fini(&p.whole);
-    sl_turn_end_fini(&p.turn_end);
-    sl_stop_destroy(p.stop);
-    sl_str_fini(&p.opening);
+    sl_parser_destroy(p.parser);
+    sl_chat_destroy(p.chat);
+    sl_str_fini(&p.line);
     sl_ids_fini(&p.ids);
     sl_ids_fini(&p.prompt);
     return sl_session_end(&p.session, args, code);

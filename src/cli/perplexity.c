@@ -178,17 +178,17 @@ static sl_exit run(const sl_args *args)
     sl_session s = { 0 };
     sl_str text = { 0 };
     sl_ids ids = { 0 };
-    const sl_tokenizer *t = NULL;
+    const sl_text *t = NULL;
     size_t window = args->ctx_size ? (size_t)args->ctx_size : DEFAULT_WINDOW;
     if (!args->file)
         return sl_cli_usage("perplexity needs -f TEXT");
     sl_exit code = sl_session_open(&s, args);
     if (!code && args->save_logits)
         code = sl_session_check_output(&s, args, "--save-logits", args->save_logits);
-    if (!code && !(t = sl_session_tokenizer(&s)))
+    if (!code && !(t = sl_session_text(&s)))
         code = SL_EXIT_FAILED;
     if (!code && (sl_cli_read_file(args->file, &text, &err) ||
-                  sl_tokenize(t, text.data, text.len, SL_TOK_ADD_SPECIAL, &ids, &err)))
+                  sl_text_tokenize(t, text.data, text.len, SL_TEXT_ADD_SPECIAL, &ids, &err)))
         code = sl_cli_failed("%s", err.msg);
     if (!code && ids.n < 2)
         code = sl_cli_failed("%s: %zu tokens; at least 2 are needed", args->file, ids.n);

@@ -1,106 +1,84 @@
 /* render.c - `sluice render`: what a chat template makes of messages. */
-#include "chat/prompt.h"
 #include <string.h>
 #include "cli/session.h"
 
-static json_t *read_json(const char *path, sl_exit *code)
-{
-    sl_err err = { 0 };
-    sl_str text = { 0 };
-    json_error_t error;
-    json_t *value = NULL;
-    if (sl_cli_read_file(path, &text, &err))
-        *code = sl_cli_failed("%s", err.msg);
-    else if (!(value =
-                   json_loadb(text.data ? text.data : "", text.len, JSON_REJECT_DUPLICATES | JSON_ALLOW_NUL, &error)))
-        *code = sl_cli_failed("%s:%d:%d: %s", path, error.line, error.column, error.text);
-    sl_str_fini(&text);
-    return value;
-}
-
-/* Template errors name "line L, column C: "; shown as editors read it. */
-static sl_exit template_failed(const char *name, const sl_err *err)
+/* "WHATline L, column C: text" becomes "NAME:L:C: text", as editors read it. */
+static bool place_shown(const sl_err *err, const char *what, const char *name)
 {
     size_t line = 0, column = 0;
     int used = 0;
-    if (sscanf(err->msg, "line %zu, column %zu: %n", &line, &column, &used) == 2 && used)
-        return sl_cli_failed("%s:%zu:%zu: %s", name, line, column, err->msg + used);
-    return sl_cli_failed("%s: %s", name, err->msg);
+    const size_t skip = strlen(what);
+    if (strncmp(err->msg, what, skip) != 0 ||
+        sscanf(err->msg + skip, "line %zu, column %zu: %n", &line, &column, &used) != 2 || !used)
+        return false;
+    sl_cli_failed("%s:%zu:%zu: %s", name, line, column, err->msg + skip + used);
+    return true;
+}
+
+/* `input` is the file of JSON, which errors call `what`; `name` is the template's. */
+static sl_exit render_failed(const sl_err *err, const char *what, const char *input, const char *name)
+{
+    if (!place_shown(err, what, input) && !place_shown(err, "", name))
+        sl_cli_failed("%s: %s", name, err->msg);
+    return SL_EXIT_FAILED;
 }
 
 static sl_exit render_file(const sl_args *args)
 {
     sl_err err = { 0 };
-    sl_str source = { 0 }, out = { 0 };
-    sl_template *t = NULL;
+    sl_str source = { 0 }, context = { 0 }, out = { 0 };
+    sl_chat *chat = NULL;
     sl_exit code = SL_EXIT_OK;
-    json_t *context = read_json(args->context, &code);
-    if (!code && sl_cli_read_file(args->template, &source, &err))
+    if (sl_cli_read_file(args->context, &context, &err) || sl_cli_read_file(args->template, &source, &err))
         code = sl_cli_failed("%s", err.msg);
-    if (!code && (sl_template_create(&t, source.data ? source.data : "", source.len, &err) ||
-                  sl_template_render(t, context, &out, &err)))
-        code = template_failed(args->template, &err);
+    const sl_chat_options o = { .source = source.data ? source.data : "", .n_source = source.len };
+    if (!code && (sl_chat_create(&chat, NULL, &o, &err) || sl_chat_expand(chat, context.data, context.len, &out, &err)))
+        code = render_failed(&err, "context: ", args->context, args->template);
     if (!code)
         sl_cli_write(out.data, out.len);
-    sl_template_destroy(t);
-    json_decref(context);
+    sl_chat_destroy(chat);
+    sl_str_fini(&context);
     sl_str_fini(&source);
     sl_str_fini(&out);
     return code;
 }
 
-static sl_exit print_ids(const sl_template *t, const sl_tokenizer *tokenizer, const json_t *request)
+static sl_status print_prompt(const sl_chat *chat, const sl_str *request, bool as_ids, sl_err *err)
 {
-    sl_err err = { 0 };
     sl_ids ids = { 0 };
-    sl_exit code = SL_EXIT_OK;
-    if (sl_prompt_ids(t, tokenizer, request, &ids, &err))
-        code = template_failed("chat template", &err);
-    else
-        sl_cli_write_ids(&ids);
-    sl_ids_fini(&ids);
-    return code;
-}
-
-static sl_exit print_text(const sl_template *t, const sl_tokenizer *tokenizer, const json_t *request)
-{
-    sl_err err = { 0 };
     sl_str out = { 0 };
-    sl_exit code = SL_EXIT_OK;
-    if (sl_prompt_text(t, tokenizer, request, &out, &err))
-        code = template_failed("chat template", &err);
-    else
+    const sl_status rc = as_ids ? sl_chat_tokenize(chat, request->data, request->len, &ids, err)
+                                : sl_chat_render(chat, request->data, request->len, &out, err);
+    if (!rc && as_ids)
+        sl_cli_write_ids(&ids);
+    else if (!rc)
         sl_cli_write(out.data, out.len);
+    sl_ids_fini(&ids);
     sl_str_fini(&out);
-    return code;
-}
-
-static bool has_tools(const json_t *request)
-{
-    return json_array_size(json_object_get(request, "tools")) > 0;
+    return rc;
 }
 
 static sl_exit render_request(const sl_args *args)
 {
     sl_err err = { 0 };
     sl_session s = { 0 };
-    sl_template *t = NULL;
-    const sl_tokenizer *tokenizer = NULL;
+    sl_str request = { 0 };
+    sl_chat *chat = NULL;
+    const sl_text *text = NULL;
     sl_exit code = SL_EXIT_OK;
-    json_t *request = read_json(args->request, &code);
+    if (sl_cli_read_file(args->request, &request, &err))
+        code = sl_cli_failed("%s", err.msg);
     if (!code)
         code = sl_session_open_text(&s, args);
-    if (!code && !(tokenizer = sl_session_tokenizer(&s)))
+    if (!code && !(text = sl_session_text(&s)))
         code = SL_EXIT_FAILED;
-    const char *source = code ? NULL : sl_session_chat_template(&s, has_tools(request));
-    if (!code && !source)
-        code = sl_cli_failed("%s: the model has no chat template", args->model);
-    if (!code && sl_template_create(&t, source, strlen(source), &err))
-        code = template_failed("chat template", &err);
-    if (!code)
-        code = args->ids ? print_ids(t, tokenizer, request) : print_text(t, tokenizer, request);
-    sl_template_destroy(t);
-    json_decref(request);
+    if (!code && sl_chat_create(&chat, text, NULL, &err))
+        code = err.code == SL_ENOTFOUND ? sl_cli_failed("%s: the model has no chat template", args->model)
+                                        : render_failed(&err, "request: ", args->request, "chat template");
+    if (!code && print_prompt(chat, &request, args->ids, &err))
+        code = render_failed(&err, "request: ", args->request, "chat template");
+    sl_chat_destroy(chat);
+    sl_str_fini(&request);
     return sl_session_end(&s, args, code);
 }
 

@@ -8,18 +8,15 @@
 #include <unistd.h>
 #include "base/mem.h"
 #include "base/num.h"
-#include "chat/prompt.h"
 #include "cli/answer.h"
 #include "cli/session.h"
 
 typedef struct sl_talk {
     const sl_args *args;
     sl_session session;
-    const sl_tokenizer *tokenizer;
-    sl_template *template; /* NULL: prompts are taken as they are */
-    json_t *request;       /* {"messages": [...]} */
-    sl_turn_end turn_end;
-    sl_str opening;    /* of prompts that begin the reasoning */
+    const sl_text *tokens;
+    sl_chat *chat;     /* NULL: prompts are taken as they are */
+    json_t *request;   /* {"messages": [...]} */
     sl_answer *answer; /* [n_answers] */
     size_t n_answers;
     sl_ids prompt, bias_token;
@@ -103,11 +100,10 @@ static sl_request make_request(const sl_talk *k)
 
 /* ---- the prompt ------------------------------------------------------------------- */
 
-static sl_exit load_template(sl_talk *k)
+static sl_exit load_chat(sl_talk *k)
 {
     sl_err err = { 0 };
-    const char *source = k->args->no_template ? NULL : sl_session_chat_template(&k->session, false);
-    if (!source) {
+    if (k->args->no_template || !sl_text_chat_template(k->tokens, NULL)) {
         if (k->args->system)
             return sl_cli_usage("--system needs a chat template%s",
                                 k->args->no_template ? "" : ", and the model has none");
@@ -115,15 +111,10 @@ static sl_exit load_template(sl_talk *k)
             fprintf(stderr, "the model has no chat template: the prompt is continued as it is\n");
         return SL_EXIT_OK;
     }
-    if (sl_template_create(&k->template, source, strlen(source), &err))
+    if (sl_chat_create(&k->chat, k->tokens, NULL, &err))
         return sl_cli_failed("chat template: %s (--no-template does without)", err.msg);
     k->request = json_pack("{s:[]}", "messages");
-    if (!k->request)
-        return sl_cli_failed("no memory for the conversation");
-    if (sl_probe_opening(k->template, k->tokenizer, &k->opening, &err) ||
-        (!k->args->ignore_eos && sl_probe_turn_end(k->template, k->tokenizer, &k->turn_end, &err)))
-        return sl_cli_failed("%s", err.msg);
-    return SL_EXIT_OK;
+    return k->request ? SL_EXIT_OK : sl_cli_failed("no memory for the conversation");
 }
 
 static sl_exit add_message(sl_talk *k, const char *role, const char *text, size_t len)
@@ -138,17 +129,20 @@ static sl_exit make_prompt(sl_talk *k, const char *text, size_t len)
 {
     sl_err err = { 0 };
     k->prompt.n = 0;
-    if (!k->template) {
-        if (sl_tokenize(k->tokenizer, text, len, SL_TOK_ADD_SPECIAL | SL_TOK_PARSE_SPECIAL, &k->prompt, &err))
+    if (!k->chat) {
+        if (sl_text_tokenize(k->tokens, text, len, SL_TEXT_ADD_SPECIAL | SL_TEXT_PARSE_SPECIAL, &k->prompt, &err))
             return sl_cli_failed("%s", err.msg);
         return k->prompt.n ? SL_EXIT_OK : sl_cli_failed("the prompt is empty");
     }
     const sl_exit code = add_message(k, "user", text, len);
     if (code)
         return code;
-    if (sl_prompt_ids(k->template, k->tokenizer, k->request, &k->prompt, &err))
-        return sl_cli_failed("chat template: %s", err.msg);
-    return SL_EXIT_OK;
+    char *request = json_dumps(k->request, JSON_COMPACT);
+    if (!request)
+        return sl_cli_failed("no memory for the conversation");
+    const sl_status rc = sl_chat_tokenize(k->chat, request, strlen(request), &k->prompt, &err);
+    free(request); /* jansson's */
+    return rc ? sl_cli_failed("chat template: %s", err.msg) : SL_EXIT_OK;
 }
 
 /* The last message is as if it never was. */
@@ -203,10 +197,10 @@ static sl_exit answer(sl_talk *k, double asked)
 static json_t *answers_json(const sl_talk *k)
 {
     if (k->n_answers == 1)
-        return sl_answer_json(k->answer, &k->args->stop);
+        return sl_answer_json(k->answer);
     json_t *choices = json_array();
     for (size_t i = 0; i < k->n_answers; i++) {
-        json_t *choice = sl_answer_json(&k->answer[i], &k->args->stop);
+        json_t *choice = sl_answer_json(&k->answer[i]);
         if (json_array_append_new(choices, choice) ||
             json_object_set_new(choice, "index", json_integer((json_int_t)i))) {
             json_decref(choices);
@@ -337,12 +331,10 @@ static sl_exit prepare_answers(sl_talk *k)
     if (!k->answer)
         return sl_cli_failed("no memory for %zu answers", n);
     for (; k->n_answers < n; k->n_answers++) {
-        sl_stop *stop = NULL;
-        const sl_exit code = sl_answer_stops(&k->args->stop, &k->turn_end, &stop);
+        const sl_exit code =
+            sl_answer_init(&k->answer[k->n_answers], k->args, k->tokens, k->chat, k->args->json || n > 1);
         if (code)
             return code;
-        sl_answer_init(&k->answer[k->n_answers], k->tokenizer, stop, &k->turn_end,
-                       (sl_bytes){ k->opening.data, k->opening.len }, k->args->json || n > 1);
     }
     return SL_EXIT_OK;
 }
@@ -351,15 +343,15 @@ static sl_exit prepare(sl_talk *k)
 {
     const sl_args *args = k->args;
     sl_exit code = sl_session_open(&k->session, args);
-    if (!code && !(k->tokenizer = sl_session_tokenizer(&k->session)))
+    if (!code && !(k->tokens = sl_session_text(&k->session)))
         code = SL_EXIT_FAILED;
     if (!code)
         code = prepare_sampling(k);
     if (!code)
-        code = load_template(k);
+        code = load_chat(k);
     if (!code)
         code = prepare_answers(k);
-    if (!code && k->template && args->system)
+    if (!code && k->chat && args->system)
         code = add_message(k, "system", args->system, strlen(args->system));
     if (!code)
         code = sl_session_start(&k->session, args, k->n_answers, k->n_answers);
@@ -368,23 +360,21 @@ static sl_exit prepare(sl_talk *k)
 
 static sl_exit run(const sl_args *args)
 {
-    sl_talk k = { .args = args, .turn_end.id = -1 };
+    sl_talk k = { .args = args };
     sl_str text = { 0 };
     bool chat_wanted = false;
     sl_exit code = find_prompt(args, &text, &chat_wanted);
     if (!code)
         code = prepare(&k);
     sl_cli_interrupt_catch();
-    if (!code && chat_wanted && !k.template)
+    if (!code && chat_wanted && !k.chat)
         code = sl_cli_usage("a chat needs a chat template; give a prompt to be continued");
     else if (!code)
         code = chat_wanted ? chat(&k) : answer_once(&k, &text);
     for (size_t i = 0; i < k.n_answers; i++)
         sl_answer_fini(&k.answer[i]);
     sl_mem_free(k.answer);
-    sl_turn_end_fini(&k.turn_end);
-    sl_str_fini(&k.opening);
-    sl_template_destroy(k.template);
+    sl_chat_destroy(k.chat);
     json_decref(k.request);
     sl_ids_fini(&k.prompt);
     sl_ids_fini(&k.bias_token);

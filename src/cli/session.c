@@ -105,20 +105,15 @@ static const sl_text *text_of(const sl_session *s)
     return s->text ? s->text : sl_model_text(s->model);
 }
 
-const sl_tokenizer *sl_session_tokenizer(const sl_session *s)
+const sl_text *sl_session_text(const sl_session *s)
 {
     sl_err why = { 0 };
-    const sl_tokenizer *t = sl_text_tokenizer(text_of(s), &why);
-    if (!t)
-        sl_cli_failed("%s%s", why.msg,
-                      strstr(why.msg, "pre-tokenizer \"") ? " (--override-pretokenizer NAME takes one of them)" : "");
-    return t;
-}
-
-const char *sl_session_chat_template(const sl_session *s, bool tools)
-{
-    const char *source = tools ? sl_text_chat_template(text_of(s), "tool_use") : NULL;
-    return source ? source : sl_text_chat_template(text_of(s), NULL);
+    const sl_text *t = text_of(s);
+    if (sl_text_has_tokenizer(t, &why))
+        return t;
+    sl_cli_failed("%s%s", why.msg,
+                  strstr(why.msg, "pre-tokenizer \"") ? " (--override-pretokenizer NAME takes one of them)" : "");
+    return NULL;
 }
 
 sl_exit sl_session_check_ids(const sl_session *s, const sl_ids *ids, const char *what)
@@ -127,7 +122,7 @@ sl_exit sl_session_check_ids(const sl_session *s, const sl_ids *ids, const char 
     if (s->model)
         sl_model_describe(s->model, &info);
     else
-        info.n_vocab = sl_tokenizer_size(sl_text_tokenizer(s->text, NULL));
+        info.n_vocab = sl_text_n_tokens(s->text);
     for (size_t i = 0; i < ids->n; i++)
         if (ids->data[i] < 0 || (size_t)ids->data[i] >= info.n_vocab)
             return sl_cli_usage("%s: id %d is outside the vocabulary (0 to %zu)", what, ids->data[i], info.n_vocab - 1);

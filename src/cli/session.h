@@ -7,7 +7,6 @@
 #include <sys/types.h>
 #include "cli/cli.h"
 #include "sluice/sluice.h"
-#include "tokenizer/tokenizer.h"
 
 typedef struct sl_session {
     sl_model *model; /* NULL: only its texts are open */
@@ -36,10 +35,8 @@ sl_exit sl_session_tell(const sl_session *s, const sl_args *args);
 /* Both, then make the engine. */
 sl_exit sl_session_start(sl_session *s, const sl_args *args, size_t n_seqs, size_t n_outputs);
 
-/* NULL, with a message, when there is no vocabulary. */
-const sl_tokenizer *sl_session_tokenizer(const sl_session *s);
-/* For a request with or without tools. NULL: the model has no template. */
-const char *sl_session_chat_template(const sl_session *s, bool tools);
+/* The model's texts. NULL, with a message, when there is no vocabulary. */
+const sl_text *sl_session_text(const sl_session *s);
 
 /* Every id of *ids within the vocabulary (of the model, if it is open); `what` names their origin. */
 sl_exit sl_session_check_ids(const sl_session *s, const sl_ids *ids, const char *what);

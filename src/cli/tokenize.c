@@ -5,7 +5,7 @@
 
 typedef struct sl_tokenizing {
     const sl_args *args;
-    const sl_tokenizer *tokenizer;
+    const sl_text *tokens;
     unsigned flags;
     sl_ids ids;
     sl_str text;
@@ -15,7 +15,7 @@ static sl_exit text_to_ids(sl_tokenizing *z, const char *text, size_t len)
 {
     sl_err err = { 0 };
     z->ids.n = 0;
-    if (sl_tokenize(z->tokenizer, text, len, z->flags, &z->ids, &err))
+    if (sl_text_tokenize(z->tokens, text, len, z->flags, &z->ids, &err))
         return sl_cli_failed("%s", err.msg);
     sl_cli_write_ids(&z->ids);
     return SL_EXIT_OK;
@@ -24,38 +24,29 @@ static sl_exit text_to_ids(sl_tokenizing *z, const char *text, size_t len)
 /* z->text becomes the text of z->ids. */
 static sl_exit ids_to_text(sl_tokenizing *z)
 {
-    sl_detok d;
-    sl_detok_init(&d, z->tokenizer, !z->args->no_special);
+    sl_err err = { 0 };
     sl_str_clear(&z->text);
-    for (size_t i = 0; i < z->ids.n; i++)
-        sl_detok_next(&d, z->ids.data[i], &z->text);
-    sl_detok_flush(&d, &z->text);
-    return z->text.failed ? sl_cli_failed("no memory for the text of %zu ids", z->ids.n) : SL_EXIT_OK;
-}
-
-static sl_exit print_piece(sl_tokenizing *z)
-{
-    if (z->text.failed)
-        return sl_cli_failed("no memory for a piece of text");
-    return sl_cli_print_json(sl_cli_json_text(z->text.data, z->text.len));
+    if (sl_text_detokenize(z->tokens, z->ids.data, z->ids.n, !z->args->no_special, &z->text, &err))
+        return sl_cli_failed("%s", err.msg);
+    return SL_EXIT_OK;
 }
 
 /* One JSON string for each id, and one for what is left at the end. */
 static sl_exit stream(sl_tokenizing *z)
 {
-    sl_detok d;
+    sl_err err = { 0 };
+    sl_detokenizer *d = NULL;
     sl_exit code = SL_EXIT_OK;
-    sl_detok_init(&d, z->tokenizer, !z->args->no_special);
-    for (size_t i = 0; i < z->ids.n && !code; i++) {
+    sl_status rc = sl_detokenizer_create(&d, z->tokens, !z->args->no_special, &err);
+    for (size_t i = 0; i <= z->ids.n && !rc && !code; i++) {
         sl_str_clear(&z->text);
-        sl_detok_next(&d, z->ids.data[i], &z->text);
-        code = print_piece(z);
+        rc = i < z->ids.n ? sl_detokenizer_feed(d, z->ids.data[i], &z->text, &err)
+                          : sl_detokenizer_flush(d, &z->text, &err);
+        if (!rc)
+            code = sl_cli_print_json(sl_cli_json_text(z->text.data, z->text.len));
     }
-    if (code)
-        return code;
-    sl_str_clear(&z->text);
-    sl_detok_flush(&d, &z->text);
-    return print_piece(z);
+    sl_detokenizer_destroy(d);
+    return rc ? sl_cli_failed("%s", err.msg) : code;
 }
 
 static sl_exit take_ids(sl_tokenizing *z, const sl_session *s, const char *text, size_t len, const char *what)
@@ -128,14 +119,14 @@ static sl_exit run(const sl_args *args)
     sl_session s = { 0 };
     sl_str input = { 0 };
     sl_tokenizing z = { .args = args,
-                        .flags = (args->no_special ? 0 : SL_TOK_ADD_SPECIAL) |
-                                 (args->no_parse_special ? 0 : SL_TOK_PARSE_SPECIAL) };
+                        .flags = (args->no_special ? 0 : SL_TEXT_ADD_SPECIAL) |
+                                 (args->no_parse_special ? 0 : SL_TEXT_PARSE_SPECIAL) };
     if (args->stream && (!args->detokenize || args->jsonl))
         return sl_cli_usage("--stream goes with --detokenize, without --jsonl");
     if (args->ids && args->detokenize)
         return sl_cli_usage("--ids and --detokenize exclude each other");
     sl_exit code = sl_session_open_text(&s, args);
-    if (!code && !(z.tokenizer = sl_session_tokenizer(&s)))
+    if (!code && !(z.tokens = sl_session_text(&s)))
         code = SL_EXIT_FAILED;
     if (!code && sl_cli_read_file(args->file ? args->file : "-", &input, &err))
         code = sl_cli_failed("%s", err.msg);

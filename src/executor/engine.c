@@ -12,6 +12,7 @@
 #include "executor/engine_in.h"
 #include "executor/model.h"
 #include "executor/report.h"
+#include "text/text.h"
 #include "tokenizer/tokenizer.h"
 
 /* ---- making and ending ------------------------------------------------------- */

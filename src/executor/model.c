@@ -1,6 +1,6 @@
 #include "executor/model.h"
 
-#include "executor/text.h"
+#include "text/text.h"
 
 sl_status sl_model_open(sl_model **out, const char *path, sl_err *err)
 {
@@ -90,14 +90,4 @@ void sl_model_tensor(const sl_model *m, size_t i, sl_tensor_info *out)
 const sl_text *sl_model_text(const sl_model *m)
 {
     return m->text;
-}
-
-const char *sl_model_chat_template(const sl_model *m)
-{
-    return sl_text_chat_template(m->text, NULL);
-}
-
-const struct sl_tokenizer *sl_model_tokenizer(const sl_model *m, sl_err *why)
-{
-    return sl_text_tokenizer(m->text, why);
 }

@@ -1,4 +1,5 @@
-#include "executor/text.h"
+/* text.c - the public sl_text: made from what the readers of files found. */
+#include "text/text.h"
 
 #include <string.h>
 #include "formats/text_files.h"
@@ -70,11 +71,16 @@ void sl_text_close(sl_text *t)
     sl_mem_free(t);
 }
 
-const struct sl_tokenizer *sl_text_tokenizer(const sl_text *t, sl_err *why)
+const sl_tokenizer *sl_text_tokenizer(const sl_text *t, sl_err *why)
 {
     if (!t->tokenizer && why)
         *why = t->no_vocab;
     return t->tokenizer;
+}
+
+bool sl_text_has_tokenizer(const sl_text *t, sl_err *why)
+{
+    return sl_text_tokenizer(t, why) != NULL;
 }
 
 const char *sl_text_chat_template(const sl_text *t, const char *name)
