@@ -3,7 +3,7 @@
 BUILD ?= build
 ARGS  ?=
 
-.PHONY: all run test bench check-long install format clean help setup setup-test configure
+.PHONY: all run test bench check-long install uninstall format clean help setup setup-test configure
 .DEFAULT_GOAL := all
 
 help:
@@ -13,7 +13,8 @@ help:
 	@echo 'make test         build and run the fast tests; ends with "N passed, N failed"'
 	@echo "make bench        speed of the default model; ARGS='-p 512 -n 128'"
 	@echo "make check-long   what takes hours (fuzzing, valgrind); resumable, records in check-long/; ARGS='--list'"
-	@echo 'make install      into PREFIX (default /usr/local); DESTDIR is honoured'
+	@echo 'make install      program, library, headers, manual pages and completions into PREFIX (default /usr/local);'
+	@echo '                  DESTDIR is honoured; make uninstall removes what the last one put there'
 	@echo 'make format       clang-format over all C files'
 	@echo 'make clean        remove the build folders; models and check-long records stay'
 
@@ -51,9 +52,20 @@ check-long:
 	@tools/setup.sh run test ci
 	@python3 tools/check-long.py $(ARGS)
 
+# Copies what was listed, since any other `meson install` (the tests have some) writes a list of its own.
 install: configure
 	@$(if $(PREFIX),meson configure $(BUILD) -Dprefix=$(abspath $(PREFIX)))
-	@meson install -C $(BUILD)
+	@ninja -C $(BUILD) package
+	@meson install -C $(BUILD) --no-rebuild $(if $(DESTDIR),--destdir $(abspath $(DESTDIR)))
+	@cp $(BUILD)/meson-logs/install-log.txt $(BUILD)/installed.txt
+	@$(if $(DESTDIR),,test "$$(id -u)" != 0 || ldconfig)
+
+uninstall:
+	@test -f $(BUILD)/installed.txt || { echo 'make install was not run with $(BUILD)/' >&2; exit 1; }
+	@grep -v '^#' $(BUILD)/installed.txt | while IFS= read -r file; do \
+	    if [ -d "$$file" ] && [ ! -L "$$file" ]; then rmdir "$$file" 2> /dev/null || true; else rm -fv "$$file"; fi; \
+	done
+	@rm $(BUILD)/installed.txt
 
 format:
 	@tools/setup.sh ci

@@ -42,7 +42,7 @@ const sl_opt sl_opts_engine[] = {
     { "mode", NULL, "MODE", "graph (default) plans once and replays; eager plans every step", SL_OPT_WORD, SL_ARG(mode),
       0, 0, "graph|eager" },
     { "fusion", NULL, "LIST", "which operations are fused: all (default), none, or some of norm,attn,ffn", SL_OPT_TEXT,
-      SL_ARG(fusion), 0, 0, NULL },
+      SL_ARG(fusion), 0, 0, "all|none|norm|attn|ffn" },
     { "attn", NULL, "KIND", "flash (default), or plain, which keeps whole rows of scores", SL_OPT_WORD, SL_ARG(attn), 0,
       0, "flash|plain" },
     { "attn-window", NULL, "N", "let each position see only the last N (default 0: as many as the model says)",

@@ -67,6 +67,7 @@ typedef struct sl_command {
 
 extern const sl_command sl_cmd_run, sl_cmd_bench, sl_cmd_perplexity, sl_cmd_logits, sl_cmd_tokenize, sl_cmd_render,
     sl_cmd_parse, sl_cmd_info;
+extern const sl_command *const sl_cli_commands[]; /* all of them, then NULL */
 
 /* Option tables that several commands take. */
 extern const sl_opt sl_opts_context[], sl_opts_engine[], sl_opts_sampling[], sl_opts_text[], sl_opts_common[],

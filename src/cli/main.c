@@ -6,11 +6,6 @@
 #include "cli/cli.h"
 #include "cli/version.h"
 
-static const sl_command *const commands[] = {
-    &sl_cmd_run,      &sl_cmd_bench,  &sl_cmd_perplexity, &sl_cmd_logits,
-    &sl_cmd_tokenize, &sl_cmd_render, &sl_cmd_parse,      &sl_cmd_info,
-};
-
 static const char intro[] =
     "sluice - runs large language models on CPUs, straight from .gguf files\n"
     "\n"
@@ -27,8 +22,8 @@ static const char intro[] =
 static void print_help(FILE *f)
 {
     fputs(intro, f);
-    for (size_t i = 0; i < SL_COUNT(commands); i++)
-        fprintf(f, "  %-12s %s\n", commands[i]->name, commands[i]->summary);
+    for (size_t i = 0; sl_cli_commands[i]; i++)
+        fprintf(f, "  %-12s %s\n", sl_cli_commands[i]->name, sl_cli_commands[i]->summary);
     fputs("\n"
           "`sluice COMMAND --help` explains a command; `sluice --version` says what this build is.\n"
           "Results go to stdout, progress and statistics to stderr. Exit status: 0 good, 1 failed,\n"
@@ -69,17 +64,17 @@ static sl_exit print_command_help(const sl_command *c)
 
 static const sl_command *find_command(const char *name)
 {
-    for (size_t i = 0; i < SL_COUNT(commands); i++)
-        if (strcmp(commands[i]->name, name) == 0)
-            return commands[i];
+    for (size_t i = 0; sl_cli_commands[i]; i++)
+        if (strcmp(sl_cli_commands[i]->name, name) == 0)
+            return sl_cli_commands[i];
     return NULL;
 }
 
 static sl_exit unknown_command(const char *name)
 {
-    for (size_t i = 0; i < SL_COUNT(commands); i++)
-        if (sl_edit_distance(name, commands[i]->name) <= 2)
-            return sl_cli_usage("unknown command %s (did you mean %s?)", name, commands[i]->name);
+    for (size_t i = 0; sl_cli_commands[i]; i++)
+        if (sl_edit_distance(name, sl_cli_commands[i]->name) <= 2)
+            return sl_cli_usage("unknown command %s (did you mean %s?)", name, sl_cli_commands[i]->name);
     return sl_cli_usage("unknown command %s; `sluice --help` lists the commands", name);
 }
 

@@ -32,7 +32,7 @@ typedef struct sl_opt {
     sl_opt_kind kind;
     size_t offset;
     double min, max;
-    const char *words; /* "f16|f32|bf16" */
+    const char *words; /* "f16|f32|bf16"; of SL_OPT_TEXT: words that a list by commas may have, for completion */
 } sl_opt;
 
 /* A heading in help with its options; ends with a row whose names are NULL. */

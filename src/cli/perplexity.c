@@ -181,7 +181,7 @@ static sl_exit run(const sl_args *args)
     const sl_text *t = NULL;
     size_t window = args->ctx_size ? (size_t)args->ctx_size : DEFAULT_WINDOW;
     if (!args->file)
-        return sl_cli_usage("perplexity needs -f TEXT");
+        return sl_cli_usage("perplexity needs -f FILE");
     sl_exit code = sl_session_open(&s, args);
     if (!code && args->save_logits)
         code = sl_session_check_output(&s, args, "--save-logits", args->save_logits);
@@ -208,7 +208,7 @@ static sl_exit run(const sl_args *args)
 }
 
 static const sl_opt own[] = {
-    { "file", "f", "TEXT", "the text, UTF-8; - for stdin", SL_OPT_TEXT, SL_ARG(file), 0, 0, NULL },
+    { "file", "f", "FILE", "the text, UTF-8; - for stdin", SL_OPT_TEXT, SL_ARG(file), 0, 0, NULL },
     { "ctx|ctx-size", "c", "N", "tokens of a window, 2 or more (default 512)", SL_OPT_INT, SL_ARG(ctx_size), 2, 1 << 24,
       NULL },
     { "base", NULL, "FILE", "compare with the logits of another run, as --save-logits or `sluice logits` wrote them",
@@ -225,7 +225,7 @@ static const sl_opt_group groups[] = {
 
 const sl_command sl_cmd_perplexity = {
     .name = "perplexity",
-    .usage = "sluice perplexity MODEL -f TEXT [--ctx N] [--base LOGITS.npy] [OPTIONS]",
+    .usage = "sluice perplexity MODEL -f FILE [--ctx N] [--base LOGITS.npy] [OPTIONS]",
     .summary = "how well a model foresees a text: what an option costs in quality",
     .text = "The text is cut into windows of N tokens; each scores every token after its first. Compare figures of\n"
             "the same text and the same N only. Control tokens in the text are plain text.\n"

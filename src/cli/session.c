@@ -18,6 +18,11 @@ static const struct {
     const char *name, *file;
 } cached[] = { { "smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf" } };
 
+const char *sl_session_cached_name(size_t i)
+{
+    return i < SL_COUNT(cached) ? cached[i].name : NULL;
+}
+
 static void cache_folder(sl_str *out)
 {
     const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");

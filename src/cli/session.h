@@ -19,6 +19,9 @@ typedef struct sl_session {
     ino_t model_ino;
 } sl_session;
 
+/* Names that MODEL may have without being a file or the name of one in the cache; NULL: no more of them. */
+const char *sl_session_cached_name(size_t i);
+
 /* Find MODEL (a file, a folder, or the name of a cached model) and open it. */
 sl_exit sl_session_open(sl_session *s, const sl_args *args);
 /* The same for commands that need no weights: of a folder the tokenizer and its configuration are enough. */

@@ -3,6 +3,7 @@
 
   every .c of src/ and tests/ is named by a meson.build of its folder or above
   every tests/ folder with a meson.build is in the list of tests/meson.build
+  every header of include/ is installed, every page of man/ is made
   every dependency() of a meson.build has a Debian package in tools/packages.txt
 
 Lists in C need no test here: they are X-macros, and what is missing does not link.
@@ -49,9 +50,17 @@ def unpackaged_dependencies(root):
                 yield f"{build.relative_to(root)}: dependency('{name}') has no package in tools/packages.txt"
 
 
+def left_out_of_the_package(root):
+    for folder, pattern, suffix in (("include", "**/*.h", ""), ("man", "*.scd.in", ".scd.in")):
+        text = (root / folder / "meson.build").read_text(encoding="utf-8")
+        for path in sorted((root / folder).glob(pattern)):
+            if f"'{str(path.relative_to(root / folder)).removesuffix(suffix)}'" not in text:
+                yield f"{path.relative_to(root)}: {folder}/meson.build does not name it"
+
+
 def main():
     root = Path(sys.argv[1] if len(sys.argv) > 1 else ".").resolve()
-    checks = (unbuilt_sources, unlisted_test_folders, unpackaged_dependencies)
+    checks = (unbuilt_sources, unlisted_test_folders, left_out_of_the_package, unpackaged_dependencies)
     found = [problem for check in checks for problem in check(root)]
     print("\n".join(found) if found else "lists and folders agree")
     return 1 if found else 0

@@ -1,0 +1,140 @@
+"""The installed package as a user has it: program, headers, both libraries, pkg-config file, example."""
+import os
+import pty
+import re
+import select
+import shutil
+import sys
+import unittest
+
+import scratch
+from scratch import CC, CXX, LLAMA, SLUICE, SOURCE, WORK, needs_linker, place, run
+
+sys.path.insert(0, str(SOURCE / "tests/cli"))
+os.environ.update(SLUICE=str(SLUICE), TEST_DATA=str(SOURCE / "tests/data"))
+import retag  # noqa: E402  reads the two
+
+HEADERS = sorted(p.name for p in (SOURCE / "include/sluice").glob("*.h"))
+PROMPT = [1, 45, 33]
+
+
+def pkg_config(*args):
+    env = {"PKG_CONFIG_PATH": str(place("libdir", "pkgconfig")), "PKG_CONFIG_SYSROOT_DIR": str(scratch.ROOT)}
+    return run("pkg-config", *args, "sluice", env=env).stdout.split()
+
+
+class Program(unittest.TestCase):
+    def test_version(self):
+        version = pkg_config("--modversion")[0]
+        self.assertRegex(run(SLUICE, "--version").stdout, rf"^sluice {re.escape(version)} ")
+
+    def test_run(self):
+        r = run(SLUICE, "run", LLAMA, "hello", "--no-template", "-n", "4", "--json", "-q", "--temp", "0")
+        self.assertIn('"generated_tokens": 4', r.stdout)
+
+    def test_bench(self):
+        r = run(SLUICE, "bench", LLAMA, "-p", "8", "-n", "4", "-r", "1", "-t", "1")
+        self.assertRegex(r.stdout, r"(?m)^pp8 .*\n^tg4 ")
+
+    def test_info(self):
+        self.assertIn("llama", run(SLUICE, "info", LLAMA).stdout)
+
+    def test_chat(self):
+        model = WORK / "chat.gguf"
+        retag.write(str(model), [], template="{% for m in messages %}{{ m.content }}{% endfor %}")
+        a = retag.byte_id(ord("a"))
+        pid, fd = pty.fork()
+        if pid == 0:
+            os.execve(SLUICE, [str(SLUICE), "run", str(model), "-n", "3", "-c", "512", "--logit-bias", f"{a}+1000"],
+                      {"HOME": str(WORK)})
+        seen = b""
+        for expected, answer in ((b"> ", b"hello\n"), (b"aaa", b""), (b"> ", b"\x04")):
+            while expected not in seen:
+                self.assertTrue(select.select([fd], [], [], 30)[0], seen)
+                seen += os.read(fd, 4096)
+            seen = seen.partition(expected)[2]
+            os.write(fd, answer)
+        try:
+            while os.read(fd, 4096):
+                pass
+        except OSError:
+            pass  # how the end of a terminal is told
+        os.close(fd)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]), 0)
+
+    def test_nothing_leads_back(self):
+        """No file knows where it was built, and no library is looked for in a place of its own."""
+        for path in (p for p in scratch.ROOT.rglob("*") if p.is_file() and not p.is_symlink()):
+            content = path.read_bytes()
+            for folder in (scratch.BUILD, SOURCE, scratch.ROOT):
+                if not scratch.SANITIZED or content[:4] not in (b"\x7fELF", b"!<ar"):
+                    self.assertNotIn(str(folder).encode() + b"/", content, path)
+            if content[:4] == b"\x7fELF":
+                self.assertNotRegex(run("readelf", "-d", path).stdout, "RPATH|RUNPATH")
+
+
+class Headers(unittest.TestCase):
+    def test_all_there(self):
+        self.assertEqual(sorted(p.name for p in place("includedir", "sluice").iterdir()), HEADERS)
+
+    def alone(self, compiler, language, standard):
+        for header in HEADERS:
+            source = WORK / f"alone.{language}"
+            source.write_text(f"#include <sluice/{header}>\n" * 2, encoding="utf-8")
+            run(*compiler, f"-std={standard}", "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only",
+                *pkg_config("--cflags"), source)
+
+    def test_c(self):
+        self.alone(CC, "c", "c11")
+
+    @unittest.skipUnless(CXX, "no C++ compiler here")
+    def test_cxx(self):
+        self.alone(CXX, "cc", "c++11")
+
+
+@needs_linker
+class Example(unittest.TestCase):
+    """The installed example, built by the line that it gives, says what the program says."""
+
+    @classmethod
+    def setUpClass(cls):
+        shutil.copy(place("datadir", "doc/sluice/examples/generate.c"), WORK)
+
+    def build(self, compiler, *flags, static=False):
+        out = WORK / "generate"
+        libraries = pkg_config("--libs", *(["--static"] if static else []))
+        if static:
+            libraries = ["-l:libsluice.a" if word == "-lsluice" else word for word in libraries]
+        run(*compiler, "-Wall", "-Wextra", "-Werror", *flags, "-o", out, *pkg_config("--cflags"), *libraries)
+        return out
+
+    def tokens(self, program, dynamic):
+        env = {"LD_LIBRARY_PATH": str(place("libdir"))} if dynamic else {}
+        needed = run("readelf", "-d", program).stdout
+        self.assertEqual("[libsluice.so." in needed, dynamic)
+        out = run(program, LLAMA, *PROMPT, env=env).stdout.split()
+        self.assertEqual(len(out), 16)
+        return out
+
+    def test_example(self):
+        source = WORK / "generate.c"
+        expected = self.tokens(self.build(CC, "-std=c11", source, "-x", "none"), True)
+        self.assertEqual(self.tokens(self.build(CC, source, static=True), False), expected)
+        # pkg-config's own words for it, on a system that has the shared library, too.
+        run(*CC, source, "-o", WORK / "generate", *pkg_config("--cflags", "--libs", "--static"))
+        self.assertEqual(self.tokens(WORK / "generate", True), expected)
+        if CXX:
+            cxx = self.build([*CXX, "-x", "c++"], source, "-x", "none")
+            self.assertEqual(self.tokens(cxx, True), expected)
+            cxx = self.build([*CXX, "-x", "c++"], source, "-x", "none", static=True)
+            self.assertEqual(self.tokens(cxx, False), expected)
+        r = run(WORK / "generate", "nowhere.gguf", 1, env={"LD_LIBRARY_PATH": str(place("libdir"))}, code=1)
+        self.assertIn("nowhere.gguf", r.stderr)
+
+    def test_short(self):
+        """What it takes to use the library fits a screen or so."""
+        self.assertLess(len((WORK / "generate.c").read_text(encoding="utf-8").splitlines()), 60)
+
+
+if __name__ == "__main__":
+    scratch.main()
