@@ -232,6 +232,17 @@ static sl_status make_added(sl_tokenizer *t, const sl_vocab *v, sl_err *err)
 
 /* --- life -------------------------------------------------------------------------------- */
 
+static sl_status make_norm(sl_tokenizer *t, const sl_vocab *v, sl_err *err)
+{
+    sl_norm_step nfc = { .kind = SL_NORM_NFC };
+    sl_vocab named = *v;
+    if (v->pre && v->n_norms == 0 && sl_pretok_composes(v->pre)) {
+        named.norms = &nfc;
+        named.n_norms = 1;
+    }
+    return sl_norm_create(&t->norm, &named, &t->lexicon, err);
+}
+
 static sl_status make(sl_tokenizer *t, const sl_vocab *v, sl_err *err)
 {
     sl_status rc = check_ids(v, err);
@@ -242,7 +253,7 @@ static sl_status make(sl_tokenizer *t, const sl_vocab *v, sl_err *err)
     if (rc == SL_OK)
         rc = sl_lexicon_init(&t->lexicon, v, err);
     if (rc == SL_OK)
-        rc = sl_norm_create(&t->norm, v, &t->lexicon, err);
+        rc = make_norm(t, v, err);
     if (rc == SL_OK)
         rc = make_added(t, v, err);
     if (rc == SL_OK)

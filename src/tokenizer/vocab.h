@@ -156,7 +156,8 @@ typedef struct sl_vocab {
     bool double_scores; /* UNIGRAM: sums in double, as the `tokenizers` library; else in float, as SentencePiece */
 
     /* around it */
-    const char *pre;      /* the name of a known pre-tokenizer, whose steps are then used; NULL: pretoks */
+    const char *pre; /* the name of a known pre-tokenizer, whose steps are then used (and NFC, where its models say so);
+                        NULL: pretoks */
     bool lone_byte_level; /* tokenizer.json: the pre-tokenizer is ByteLevel, and in no sequence */
     size_t n_norms, n_pretoks, n_decoders;
     sl_norm_step *norms;

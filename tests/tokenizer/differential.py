@@ -39,7 +39,7 @@ except ImportError:
     subprocess.run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", *PACKAGES], check=True)
     os.execv(python, [python, *sys.argv])
 
-from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers as pt  # noqa: E402
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers as pt  # noqa: E402
 
 
 def cl100k(digits):
@@ -89,6 +89,8 @@ def reference(vocabulary, name):
     if not any(isinstance(p, pt.ByteLevel) for p in parts):
         parts = parts + [pt.ByteLevel(add_prefix_space=False, use_regex=False)]
     tok.pre_tokenizer = pt.Sequence(parts)
+    if name == "qwen2":
+        tok.normalizer = normalizers.NFC()
     tok.decoder = decoders.ByteLevel()
     tok.add_special_tokens([AddedToken(t, special=True, normalized=False) for t in specials])
     return tok

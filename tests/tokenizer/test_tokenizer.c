@@ -179,6 +179,23 @@ static void merges_follow_rank_then_place(void **state)
     sl_tokenizer_destroy(t);
 }
 
+/* A name stands for its models' normalizer, too: an e and its accent are one character to Qwen. */
+static void names_bring_their_normalizer(void **state)
+{
+    (void)state;
+    toy y;
+    static const char *const names[] = { "qwen2", "command-r", "mpt", "smollm", "gpt-2", "llama-bpe" };
+    for (size_t i = 0; i < SL_COUNT(names); i++) {
+        toy_fill(&y, names[i]);
+        sl_tokenizer *t = make(&y.v);
+        if (i < 3)
+            EXPECT(t, "e\u0301", 0, 0xc3, 0xa9);
+        else
+            EXPECT(t, "e\u0301", 0, 'e', 0xcc, 0x81);
+        sl_tokenizer_destroy(t);
+    }
+}
+
 /* Bug report B44: the switch decides about control tokens; words of the user always count. */
 static void specials_in_text(void **state)
 {
@@ -353,6 +370,7 @@ int main(void)
         cmocka_unit_test(nothing_is_borrowed_from_the_vocabulary),
         cmocka_unit_test(look_ups),
         cmocka_unit_test(merges_follow_rank_then_place),
+        cmocka_unit_test(names_bring_their_normalizer),
         cmocka_unit_test(specials_in_text),
         cmocka_unit_test(ids_are_appended),
         cmocka_unit_test(bytes_that_are_not_utf8_stand_alone),
