@@ -5,10 +5,13 @@
  *   sl_engine_submit(e, &request, &id, &err);
  *   while (sl_engine_busy(e) && !sl_engine_step(e, &err)) {}  // events arrive through callbacks
  *
- * Threads: a model may be shared; an engine belongs to one thread at a time (its worker threads
- * are its own affair). Callbacks run on the thread that calls sl_engine_step and may submit, fork
- * and cancel, but not step or destroy. Borrowed pointers hold until the object they came from goes,
- * those of an event until the callback returns.
+ * Threads: a model changes nothing after it was opened and may be shared; an engine belongs to one thread at a time
+ * (its worker threads are its own affair). Callbacks run on the thread that calls sl_engine_step or sl_engine_cancel;
+ * they may submit, fork and cancel. A step from inside one is refused, and to destroy the engine there ends the
+ * program. Borrowed pointers hold until the object they came from goes, those of an event until the callback returns.
+ *
+ * Options and requests are structs to be zeroed first: zero is each field's default unless it says otherwise.
+ * docs/api.md has a tour, docs/abi.md says how these structs may grow.
  */
 #ifndef SLUICE_SLUICE_H
 #define SLUICE_SLUICE_H
@@ -128,16 +131,19 @@ typedef enum sl_event_kind {
 } sl_event_kind;
 
 typedef enum sl_finish {
-    SL_FINISH_STOP,   /* a stop token (not reported as a token), or the callback said so */
-    SL_FINISH_LENGTH, /* n_predict reached, or the context is full */
-    SL_FINISH_CANCEL,
+    SL_FINISH_STOP,     /* a token that ends answers; it has no TOKEN event, END has it */
+    SL_FINISH_LENGTH,   /* n_predict tokens, or the prompt is read where that is 0 */
+    SL_FINISH_CONTEXT,  /* the context is full */
+    SL_FINISH_CALLBACK, /* the callback returned false */
+    SL_FINISH_CANCEL,   /* sl_engine_cancel */
 } sl_finish;
+SL_API const char *sl_finish_name(sl_finish finish); /* "stop", "length", ...; never NULL */
 
 typedef struct sl_event {
     sl_event_kind kind;
     sl_request_id request;
     size_t position;     /* LOGITS: of the prompt token; TOKEN: where the token will stand */
-    int32_t token;       /* TOKEN */
+    int32_t token;       /* TOKEN; END with SL_FINISH_STOP, else -1 there */
     const float *logits; /* LOGITS, TOKEN: [n_vocab], before bias, penalties and sampling */
     size_t n_vocab;
     /* TOKEN, when asked for: ln of the token's probability and the likeliest tokens with theirs, best first, [n_top].
@@ -147,12 +153,14 @@ typedef struct sl_event {
     const float *top_logprob;
     size_t n_top;
     sl_finish finish; /* END */
+    void *user;       /* of the request */
 } sl_event;
 
 #define SL_LOGPROB_FLOOR    (-9999.0f) /* finite, for JSON */
 #define SL_TOP_LOGPROBS_MAX 20
 
-/* Return true to go on, false to end the request (its END event follows with SL_FINISH_STOP). */
+/* Return true to go on, false to end the request (its END event follows with SL_FINISH_CALLBACK). What END returns does
+ * not matter. */
 typedef bool sl_on_event(void *user, const sl_event *event);
 
 #define SL_PREDICT_UNTIL_END SIZE_MAX
@@ -179,8 +187,9 @@ typedef struct sl_request {
     uint64_t seed;           /* a draw depends on it, the position and the logits alone */
     bool logprobs;           /* TOKEN events have log-probabilities */
     uint32_t top_logprobs;   /* and so many of the likeliest tokens, up to SL_TOP_LOGPROBS_MAX */
-    sl_on_event *on_event;
+    sl_on_event *on_event;   /* NULL: nobody hears of it, or it is polled */
     void *user;
+    bool poll; /* events are kept for sl_engine_poll, in place of a callback */
 } sl_request;
 
 /* Queue a request. SL_EINVAL: an empty prompt, an id outside the vocabulary, a setting out of
@@ -196,8 +205,15 @@ SL_API sl_status sl_engine_fork(sl_engine *e, sl_request_id from, const sl_reque
 /* Ends at the next step, or at once when it still waits; false: no such request. */
 SL_API bool sl_engine_cancel(sl_engine *e, sl_request_id id);
 SL_API bool sl_engine_busy(const sl_engine *e); /* requests wait or run */
-/* One step: admit, run one batch of prompt chunks and single tokens, sample, report. */
+/* One step: admit, run one batch of prompt chunks and single tokens, sample, report. After an error every request is as
+ * it was, and the step can be tried again. SL_ENOMEM (eager mode); SL_EINVAL from inside a callback; SL_EFULL while
+ * events wait to be polled. */
 SL_API sl_status sl_engine_step(sl_engine *e, sl_err *err);
+/* The next event of the requests with `poll` set, in order; false: none is left until the next step or cancellation.
+ * Its pointers hold until the next step. while (sl_engine_busy(e) && !sl_engine_step(e, &err)) while (sl_engine_poll(e,
+ * &event)) ...
+ */
+SL_API bool sl_engine_poll(sl_engine *e, sl_event *out);
 
 /* Since the engine was made. */
 typedef struct sl_engine_stats {

@@ -138,12 +138,12 @@ static void interrupt(sl_answer *a, size_t n, sl_engine *e)
         }
 }
 
-static sl_exit finish(sl_answer *a, const sl_request *r)
+static sl_exit finish(sl_answer *a)
 {
     a->failed |= sl_parser_end(a->parser, NULL) != SL_OK;
     if (a->failed || a->text.failed)
         return sl_cli_failed("no memory for the answer's text");
-    a->context_full = a->finish == SL_FINISH_LENGTH && a->ids.n < r->n_predict;
+    a->context_full = a->finish == SL_FINISH_CONTEXT;
     return SL_EXIT_OK;
 }
 
@@ -162,7 +162,7 @@ sl_exit sl_answers_run(sl_answer *a, size_t n, sl_session *s, const sl_request *
             interrupt(a, n, s->engine);
     }
     for (size_t k = 0; k < n && !code; k++)
-        code = finish(&a[k], request);
+        code = finish(&a[k]);
     return code;
 }
 

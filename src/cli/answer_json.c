@@ -36,7 +36,8 @@ static const char *finish_name(const sl_answer *a)
 {
     if (a->interrupted)
         return "cancel";
-    return a->finish == SL_FINISH_STOP ? "stop" : "length";
+    /* The callback ends an answer where the template or a stop string does. */
+    return a->finish == SL_FINISH_STOP || a->finish == SL_FINISH_CALLBACK ? "stop" : "length";
 }
 
 json_t *sl_answer_json(const sl_answer *a)

@@ -6,6 +6,7 @@
  * full length, so no running request can fail.
  */
 #include <assert.h>
+#include <stdlib.h>
 #include <string.h>
 #include "base/num.h"
 #include "executor/engine.h"
@@ -86,6 +87,10 @@ static sl_status set_up(sl_engine *e, const sl_engine_options *o, sl_err *err)
         return sl_fail(err, SL_ENOMEM, "no memory for a workspace of %zu bytes", e->workspace_bytes);
     for (size_t i = 0; i < s->n_seqs; i++)
         e->slot[i].said = e->said + i * (s->n_ctx + 1);
+    e->event = sl_mem_zalloc(2 * l->n_outputs, sizeof *e->event);
+    e->top = sl_mem_zalloc(s->n_seqs, sizeof *e->top);
+    if (!e->event || !e->top)
+        return sl_fail(err, SL_ENOMEM, "no memory for the events of a step");
     if ((rc = sl_sampler_create(&e->sampler, e->model->net->config.n_vocab, err)))
         return rc;
     sl_plan_bind(&e->plan, e->workspace);
@@ -100,6 +105,7 @@ sl_status sl_engine_create(sl_engine **out, const sl_model *m, const sl_engine_o
         return sl_fail(err, SL_ENOMEM, "no memory for the engine");
     e->model = m;
     e->queue_end = &e->queue;
+    e->ended_end = &e->ended;
     sl_arena_init(&e->plan_arena, 1 << 18);
     const sl_status rc = set_up(e, o, err);
     if (rc) {
@@ -110,17 +116,29 @@ sl_status sl_engine_create(sl_engine **out, const sl_model *m, const sl_engine_o
     return SL_OK;
 }
 
+static void free_jobs(sl_job *job)
+{
+    while (job) {
+        sl_job *next = job->next;
+        sl_mem_free(job);
+        job = next;
+    }
+}
+
 void sl_engine_destroy(sl_engine *e)
 {
     if (!e)
         return;
+    if (e->in_callback) { /* the step that called it would go on in freed memory, in every build */
+        fputs("sl_engine_destroy: called from a callback of this engine\n", stderr);
+        abort();
+    }
     for (size_t i = 0; e->slot && i < e->settings.n_seqs; i++)
         sl_mem_free(e->slot[i].job);
-    while (e->queue) {
-        sl_job *next = e->queue->next;
-        sl_mem_free(e->queue);
-        e->queue = next;
-    }
+    free_jobs(e->queue);
+    free_jobs(e->ended);
+    sl_mem_free(e->event);
+    sl_mem_free(e->top);
     sl_batch_fini(&e->batch);
     sl_pool_destroy(e->pool);
     sl_kv_destroy(e->kv);
@@ -164,7 +182,8 @@ void sl_engine_describe(const sl_engine *e, sl_engine_info *out)
 
 /* ---- slots ---------------------------------------------------------------------- */
 
-static void free_slot(sl_engine *e, sl_slot *slot, sl_finish finish)
+/* `token`: of SL_FINISH_STOP, else -1. */
+static void free_slot(sl_engine *e, sl_slot *slot, sl_finish finish, int32_t token)
 {
     const size_t row = (size_t)(slot - e->slot) * e->settings.pages_per_seq;
     for (size_t i = 0; i < sl_div_up(slot->n_pos, e->settings.kv.P); i++)
@@ -172,7 +191,7 @@ static void free_slot(sl_engine *e, sl_slot *slot, sl_finish finish)
     sl_job *job = slot->job;
     *slot = (sl_slot){ .said = slot->said };
     e->n_running--;
-    sl_job_end(job, finish);
+    sl_job_end(e, job, finish, token);
 }
 
 bool sl_engine_busy(const sl_engine *e)
@@ -186,7 +205,7 @@ static void admit(sl_engine *e)
 {
     for (size_t i = 0; i < e->settings.n_seqs; i++)
         if (e->slot[i].job && e->slot[i].job->cancelled)
-            free_slot(e, &e->slot[i], SL_FINISH_CANCEL);
+            free_slot(e, &e->slot[i], SL_FINISH_CANCEL, -1);
     for (size_t i = 0; i < e->settings.n_seqs && e->queue; i++) {
         if (e->slot[i].job)
             continue;
@@ -318,10 +337,10 @@ static void gather(sl_engine *e)
 static void add_logprobs(sl_engine *e, const sl_request *r, sl_event *event)
 {
     event->n_top = SL_MIN((size_t)r->top_logprobs, event->n_vocab);
-    event->top_token = e->top_token;
-    event->top_logprob = e->top_logprob;
+    event->top_token = e->newest.token;
+    event->top_logprob = e->newest.logprob;
     event->logprob =
-        sl_sampler_logprobs(e->sampler, event->logits, event->token, event->n_top, e->top_token, e->top_logprob);
+        sl_sampler_logprobs(e->sampler, event->logits, event->token, event->n_top, e->newest.token, e->newest.logprob);
 }
 
 /* The next token of a request whose last input gave `logits`. */
@@ -334,7 +353,7 @@ static void generate(sl_engine *e, sl_slot *slot, const float *logits, size_t n_
     const int32_t token = sl_sampler_pick(e->sampler, &how, logits, &said, slot->n_pos);
     const sl_tokenizer *t = r->ignore_eos ? NULL : sl_text_tokenizer(e->model->text, NULL);
     if (t && sl_tokenizer_ends(t, token)) {
-        free_slot(e, slot, SL_FINISH_STOP);
+        free_slot(e, slot, SL_FINISH_STOP, token);
         return;
     }
     slot->said[slot->n_said++] = token;
@@ -345,25 +364,30 @@ static void generate(sl_engine *e, sl_slot *slot, const float *logits, size_t n_
                        .position = slot->n_pos,
                        .token = token,
                        .logits = logits,
-                       .n_vocab = n_vocab };
+                       .n_vocab = n_vocab,
+                       .user = r->user };
     if (r->logprobs)
         add_logprobs(e, r, &event);
-    if (r->on_event && !r->on_event(r->user, &event))
-        free_slot(e, slot, SL_FINISH_STOP);
-    else if (job->generated == r->n_predict || slot->n_pos == e->settings.n_ctx)
-        free_slot(e, slot, SL_FINISH_LENGTH);
+    if (!sl_report(e, job, &event))
+        free_slot(e, slot, SL_FINISH_CALLBACK, -1);
+    else if (job->generated == r->n_predict)
+        free_slot(e, slot, SL_FINISH_LENGTH, -1);
+    else if (slot->n_pos == e->settings.n_ctx)
+        free_slot(e, slot, SL_FINISH_CONTEXT, -1);
 }
 
 /* Report the logits of a prompt position; false when the request ended. */
 static bool report_logits(sl_engine *e, sl_slot *slot, size_t position, const float *logits, size_t n_vocab)
 {
-    const sl_request *r = &slot->job->request;
-    const sl_event event = {
-        .kind = SL_EVENT_LOGITS, .request = slot->job->id, .position = position, .logits = logits, .n_vocab = n_vocab
-    };
-    if (!r->on_event || r->on_event(r->user, &event))
+    const sl_event event = { .kind = SL_EVENT_LOGITS,
+                             .request = slot->job->id,
+                             .position = position,
+                             .logits = logits,
+                             .n_vocab = n_vocab,
+                             .user = slot->job->request.user };
+    if (sl_report(e, slot->job, &event))
         return true;
-    free_slot(e, slot, SL_FINISH_STOP);
+    free_slot(e, slot, SL_FINISH_CALLBACK, -1);
     return false;
 }
 
@@ -387,7 +411,7 @@ static void deliver(sl_engine *e)
     for (size_t i = 0; i < e->settings.n_seqs; i++) { /* prompts that were only to be read */
         sl_slot *slot = &e->slot[i];
         if (slot->job && !slot->job->request.n_predict && slot->job->fed == slot->job->request.n_prompt)
-            free_slot(e, slot, SL_FINISH_LENGTH);
+            free_slot(e, slot, SL_FINISH_LENGTH, -1);
     }
 }
 
@@ -411,11 +435,13 @@ static void run_batch(sl_engine *e)
 
 sl_status sl_engine_step(sl_engine *e, sl_err *err)
 {
+    sl_status rc = sl_events_begin_step(e, err);
+    if (rc)
+        return rc;
     admit(e);
     if (!e->n_running)
         return SL_OK;
-    const sl_status rc = plan_step(e, err);
-    if (rc)
+    if ((rc = plan_step(e, err)))
         return rc;
     gather(e);
     run_batch(e);
@@ -427,7 +453,7 @@ sl_status sl_engine_step(sl_engine *e, sl_err *err)
 
 sl_status sl_engine_feed(sl_engine *e, const sl_feed *feed, size_t n_feeds, sl_err *err)
 {
-    assert(!sl_engine_busy(e));
+    assert(!sl_engine_busy(e) && !e->in_callback);
     const size_t n_ctx = e->settings.n_ctx;
     size_t n = 0, n_outputs = 0;
     for (size_t i = 0; i < n_feeds; i++) {

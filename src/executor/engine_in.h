@@ -18,7 +18,15 @@ struct sl_job {
     size_t fed;           /* prompt tokens in the KV cache */
     size_t generated;
     bool cancelled;
+    sl_finish finish; /* ended, and waits for sl_engine_poll */
+    int32_t end_token;
 };
+
+/* Log-probabilities of an event that waits for sl_engine_poll. */
+typedef struct sl_top {
+    int32_t token[SL_TOP_LOGPROBS_MAX];
+    float logprob[SL_TOP_LOGPROBS_MAX];
+} sl_top;
 
 typedef struct sl_slot {
     sl_job *job;   /* NULL: free */
@@ -45,10 +53,15 @@ struct sl_engine {
     size_t said_bytes;
     sl_batch batch;
     sl_sampler *sampler;
-    int32_t top_token[SL_TOP_LOGPROBS_MAX];
-    float top_logprob[SL_TOP_LOGPROBS_MAX];
+    sl_top newest; /* of the event at hand */
     sl_trace *trace;
     sl_job *queue, **queue_end;
+    sl_event *event; /* [2 * n_outputs] of the last step, to be polled: next_event <= i < n_events */
+    size_t n_events, next_event;
+    sl_top *top; /* [n_seqs] those of events */
+    size_t n_tops;
+    sl_job *ended, **ended_end; /* whose END event is to be polled */
+    unsigned in_callback;
     size_t n_running, first_slot; /* the slot that is served first turns from step to step */
     sl_request_id last_id;
     sl_engine_stats stats;
@@ -56,7 +69,14 @@ struct sl_engine {
 };
 
 sl_sampling sl_request_sampling(const sl_request *r);
-/* Reports the end and frees the job, which must be out of queue and slots. */
-void sl_job_end(sl_job *job, sl_finish finish);
+
+/* ---- events (events.c) ---- */
+
+/* To the callback, or kept for sl_engine_poll. False: the callback wants no more. */
+bool sl_report(sl_engine *e, const sl_job *job, const sl_event *event);
+/* Reports the end and frees the job, which must be out of queue and slots. `token`: of SL_FINISH_STOP, else -1. */
+void sl_job_end(sl_engine *e, sl_job *job, sl_finish finish, int32_t token);
+/* SL_EINVAL from inside a callback, SL_EFULL while events wait to be polled; else forgets those that were. */
+sl_status sl_events_begin_step(sl_engine *e, sl_err *err);
 
 #endif

@@ -34,6 +34,8 @@ static sl_status check_request(const sl_engine *e, const sl_request *r, sl_err *
         if (r->prompt[i] < 0 || (size_t)r->prompt[i] >= n_vocab)
             return sl_fail(err, SL_EINVAL, "prompt token %zu: id %d is outside the vocabulary of %zu", i, r->prompt[i],
                            n_vocab);
+    if (r->poll && r->on_event)
+        return sl_fail(err, SL_EINVAL, "a request has a callback or is polled, not both");
     if (r->top_logprobs > SL_TOP_LOGPROBS_MAX)
         return sl_fail(err, SL_EINVAL, "top_logprobs %u is above %d", r->top_logprobs, SL_TOP_LOGPROBS_MAX);
     const sl_sampling how = sl_request_sampling(r);
@@ -106,14 +108,6 @@ sl_status sl_engine_fork(sl_engine *e, sl_request_id from, const sl_request *r, 
     return sl_fail(err, SL_ENOTFOUND, "request %llu neither waits nor runs", (unsigned long long)from);
 }
 
-void sl_job_end(sl_job *job, sl_finish finish)
-{
-    const sl_event event = { .kind = SL_EVENT_END, .request = job->id, .finish = finish };
-    if (job->request.on_event)
-        job->request.on_event(job->request.user, &event);
-    sl_mem_free(job);
-}
-
 bool sl_engine_cancel(sl_engine *e, sl_request_id id)
 {
     for (size_t i = 0; i < e->settings.n_seqs; i++)
@@ -127,7 +121,7 @@ bool sl_engine_cancel(sl_engine *e, sl_request_id id)
             *at = job->next;
             if (!*at)
                 e->queue_end = at;
-            sl_job_end(job, SL_FINISH_CANCEL);
+            sl_job_end(e, job, SL_FINISH_CANCEL, -1);
             return true;
         }
     return false;

@@ -98,7 +98,7 @@ static void full_context_ends_a_request(void **state)
         sl_engine *e = make(&(sl_engine_options){ .n_ctx = 64, .n_outputs = 64 });
         run_submit(e, prompt, n, SL_PREDICT_UNTIL_END, &r);
         run_all(e);
-        assert_int_equal(r.finish, SL_FINISH_LENGTH);
+        assert_int_equal(r.finish, SL_FINISH_CONTEXT);
         assert_int_equal(r.n_tokens, 64 - n + 1); /* the last one needs no place */
         assert_int_equal(pages_used(e), 0);
         run_result_free(&r);
@@ -115,7 +115,7 @@ static void callbacks_can_stop_and_prompts_be_only_read(void **state)
     run_submit(e, prompt, 5, 100, &stopped);
     run_submit(e, prompt, 5, 0, &read);
     run_all(e);
-    assert_int_equal(stopped.finish, SL_FINISH_STOP);
+    assert_int_equal(stopped.finish, SL_FINISH_CALLBACK);
     assert_int_equal(stopped.n_tokens, 3);
     assert_int_equal(read.n_tokens, 0);
     assert_int_equal(read.n_rows, 5);

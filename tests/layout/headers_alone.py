@@ -2,7 +2,8 @@
 """headers_alone.py ROOT c|c++ COMPILER... - each header compiles with nothing before it.
 
 c: all of src/ and include/ as C17 with GNU extensions. c++: include/ as C++17, since
-programs in C++ link the library too. All headers go through one compiler run each.
+programs in C++ link the library too. All headers go through one compiler run each; those of
+include/ with every warning that a program's own flags may switch on.
 """
 import subprocess
 import sys
@@ -18,11 +19,13 @@ def main():
     standard = {"c": "gnu17", "c++": "c++17"}[language]
     folders = {"c": ["include", "src"], "c++": ["include"]}[language]
     headers = [h for folder in folders for h in sorted((root / folder).glob("**/*.h"))]
+    strict = ["-Wpedantic", "-Wconversion", "-Wsign-conversion", "-Wshadow", "-Wundef"]
     # A header of an instruction set is compiled with that folder's flags.
     isa_flags = {"avx2": ["-mavx2", "-mfma", "-mf16c"]}
 
     def compile_alone(header):
-        flags = next((f for isa, f in isa_flags.items() if isa in header.relative_to(root).parts), [])
+        parts = header.relative_to(root).parts
+        flags = strict if parts[0] == "include" else next((f for isa, f in isa_flags.items() if isa in parts), [])
         # Twice, so that the include guard is seen too.
         return subprocess.run(
             [*compiler, *flags, f"-std={standard}", "-Wall", "-Wextra", "-Werror", "-D_GNU_SOURCE", "-DSL_TRACE=1",
