@@ -1,4 +1,5 @@
 """The manual pages as man shows them: complete, since options and declarations are put in by man/page.py."""
+import json
 import re
 import shutil
 import unittest
@@ -39,6 +40,14 @@ class Pages(unittest.TestCase):
             for part in usage.split("   or   "):
                 self.assertIn(part, text)
             self.assertNotRegex(text, r"(?m)^@\w+@$")
+
+    def test_keys_of_json(self):
+        """What --json prints is named on the page."""
+        for command, *args in (("run", "x", "--no-template", "-n", "1"), ("bench", "-p", "4", "-n", "2", "-r", "1")):
+            text = page(f"sluice-{command}.1")
+            out = json.loads(run(SLUICE, command, scratch.LLAMA, *args, "--json", "-q").stdout)
+            for key in out:
+                self.assertRegex(text, rf"\b{key}\b", command)
 
     def test_overview(self):
         text = page("sluice.1")
