@@ -217,9 +217,10 @@ void sl_answers_tell(const sl_answer *a, size_t n)
     if (colour)
         fputs(DIM, stderr);
     fprintf(stderr,
-            "first token after %.0f ms | prompt %zu tokens, %.1f tokens/s | generated %zu tokens, %.1f tokens/s%s\n",
-            1e3 * sl_answers_ttft(a, n), a->n_prompt, sl_answers_prompt_rate(a, n), sl_answers_tokens(a, n),
-            sl_answers_rate(a, n), interrupted ? " | interrupted" : "");
+            "first token after %.0f ms | prompt %zu token%s, %.1f tokens/s | generated %zu token%s, %.1f tokens/s%s\n",
+            1e3 * sl_answers_ttft(a, n), a->n_prompt, sl_cli_s(a->n_prompt), sl_answers_prompt_rate(a, n),
+            sl_answers_tokens(a, n), sl_cli_s(sl_answers_tokens(a, n)), sl_answers_rate(a, n),
+            interrupted ? " | interrupted" : "");
     if (colour)
         fputs(PLAIN, stderr);
 }

@@ -98,12 +98,12 @@ const sl_opt sl_opts_common[] = {
     { "override-kv", NULL, "KEY=TYPE:V",
       "take V for a setting of the .gguf file; TYPE is int, float, bool or str; may be repeated", SL_OPT_LIST,
       SL_ARG(override_kv), 0, 0, NULL },
+    { "quiet", "q", NULL, "nothing on stderr but errors", SL_OPT_FLAG, SL_ARG(quiet), 0, 0, NULL },
     { "help", "h", NULL, "this text", SL_OPT_FLAG, SL_ARG(help), 0, 0, NULL },
     { 0 },
 };
 
-const sl_opt sl_opts_quiet_json[] = {
+const sl_opt sl_opts_json[] = {
     { "json", NULL, NULL, "one JSON object on stdout", SL_OPT_FLAG, SL_ARG(json), 0, 0, NULL },
-    { "quiet", "q", NULL, "nothing on stderr but errors", SL_OPT_FLAG, SL_ARG(quiet), 0, 0, NULL },
     { 0 },
 };

@@ -123,6 +123,8 @@ static sl_exit measure(sl_benching *b, sl_measured *m)
             return sl_cli_fail(&err);
     }
     for (size_t i = 0; i < n; i++) {
+        if (sl_cli_interrupted())
+            return SL_EXIT_INTERRUPTED;
         if (sl_cli_progress_wanted(b->args->quiet))
             sl_cli_progress("%s: run %zu of %zu", name, i + 1, n);
         if (sl_bench_run(b->bench, &m->test, 0.0, &r, &err))
@@ -234,11 +236,11 @@ static sl_exit print_json(const sl_benching *b, const sl_model_info *model, cons
 
 static void print_table(const sl_benching *b, const sl_model_info *model, const sl_engine_info *e)
 {
-    printf("%s: %s parameters, %s, %s, %zu threads, activations %s, KV cache %s\n", model->name,
-           sl_cli_count(model->n_params).text, sl_cli_bytes(model->weight_bytes).text, e->isa, e->n_threads, e->act,
-           e->kv_type);
-    printf("loaded in %.2f s, peak memory %s, %lld runs each\n\n", b->session.load_s, sl_cli_bytes(b->peak_rss).text,
-           (long long)b->args->repeats);
+    printf("%s: %s parameters, %s, %s, %zu thread%s, activations %s, KV cache %s\n", model->name,
+           sl_cli_count(model->n_params).text, sl_cli_bytes(model->weight_bytes).text, e->isa, e->n_threads,
+           sl_cli_s(e->n_threads), e->act, e->kv_type);
+    printf("loaded in %.2f s, peak memory %s, %lld run%s each\n\n", b->session.load_s, sl_cli_bytes(b->peak_rss).text,
+           (long long)b->args->repeats, sl_cli_s((size_t)b->args->repeats));
     printf("%-16s %10s %10s %10s %9s %9s\n", "test", "tokens/s", "min", "max", "of roof", "GB/s");
     for (size_t i = 0; i < b->n; i++) {
         const sl_measured *m = &b->m[i];
@@ -262,21 +264,26 @@ static sl_exit measure_all(sl_benching *b)
     b->seconds = sl_mem_zalloc((size_t)b->args->repeats, sizeof *b->seconds);
     if (!b->seconds)
         return sl_cli_failed("no memory for %lld figures", (long long)b->args->repeats);
-    for (size_t i = 0; i < b->n; i++) {
-        const sl_exit code = measure(b, &b->m[i]);
-        if (code)
-            return code;
+    sl_exit measured = SL_EXIT_OK;
+    for (size_t i = 0; i < b->n && !measured; i++) {
+        measured = measure(b, &b->m[i]);
+        if (measured == SL_EXIT_INTERRUPTED)
+            b->n = i; /* what is whole is shown */
     }
+    sl_cli_progress_end();
+    if (measured && (measured != SL_EXIT_INTERRUPTED || !b->n))
+        return measured;
     b->peak_rss = peak_rss(); /* before the probe takes its arrays */
     const sl_exit code = hold_against_roof(b);
     if (code)
         return code;
     sl_model_describe(b->session.model, &model);
     sl_engine_describe(sl_bench_engine(b->bench), &engine);
-    if (b->args->json)
-        return print_json(b, &model, &engine);
-    print_table(b, &model, &engine);
-    return SL_EXIT_OK;
+    if (!b->args->json)
+        print_table(b, &model, &engine);
+    else if (print_json(b, &model, &engine))
+        return SL_EXIT_FAILED;
+    return measured;
 }
 
 /* ---- the command -------------------------------------------------------------------- */
@@ -307,6 +314,8 @@ static sl_exit run(const sl_args *args)
     sl_exit code = plan_tests(&b);
     if (!code)
         code = load(&b);
+    if (!code && !args->serve_lines)
+        sl_cli_interrupt_catch(); /* between runs; a second Ctrl-C ends one */
     if (!code)
         code = args->serve_lines ? sl_bench_serve_lines(b.bench, &b.session) : measure_all(&b);
     if (b.bench)
@@ -332,11 +341,7 @@ static const sl_opt own[] = {
     { 0 },
 };
 static const sl_opt_group groups[] = {
-    { "Tests", own },
-    { "Engine", sl_opts_engine },
-    { "Output", sl_opts_quiet_json },
-    { "Common", sl_opts_common },
-    { 0 },
+    { "Tests", own }, { "Engine", sl_opts_engine }, { "Output", sl_opts_json }, { "Common", sl_opts_common }, { 0 },
 };
 
 const sl_command sl_cmd_bench = {

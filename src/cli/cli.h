@@ -71,7 +71,7 @@ extern const sl_command *const sl_cli_commands[]; /* all of them, then NULL */
 
 /* Option tables that several commands take. */
 extern const sl_opt sl_opts_context[], sl_opts_engine[], sl_opts_sampling[], sl_opts_text[], sl_opts_common[],
-    sl_opts_quiet_json[];
+    sl_opts_json[];
 #define SL_ARG(field) offsetof(sl_args, field)
 
 extern const sl_args sl_args_default;
@@ -92,7 +92,8 @@ bool sl_cli_keep_standard_fds(void);
 bool sl_cli_write(const char *bytes, size_t n);
 void sl_cli_write_ids(const sl_ids *ids); /* "[1, 2]" and a newline */
 bool sl_cli_flush(void);
-/* Flush; SL_EXIT_FAILED with a message when anything could not be written, else `code`. */
+/* Flush; SL_EXIT_FAILED with a message when anything could not be written, else `code`, where a failure after Ctrl-C
+ * is SL_EXIT_INTERRUPTED. */
 sl_exit sl_cli_stdout_end(sl_exit code);
 
 /* One JSON value and a newline. Takes the reference; NULL (no memory) fails. */
@@ -110,6 +111,7 @@ typedef struct sl_size_text {
 } sl_size_text;
 sl_size_text sl_cli_bytes(size_t bytes); /* "93.8 MiB" */
 sl_size_text sl_cli_count(size_t n);     /* "134.5 M" */
+const char *sl_cli_s(size_t n);          /* of a plural: "" for 1 */
 double sl_cli_now(void);                 /* monotonic seconds */
 
 /* The whole of a file, or of stdin for "-"; 1 GiB at most. SL_EIO, SL_ENOTFOUND, SL_ENOMEM, SL_EUNSUPPORTED. */
@@ -117,7 +119,7 @@ sl_status sl_cli_read_file(const char *path, sl_str *out, sl_err *err);
 
 /* Whether an argument is ids, not the name of a file of them. */
 bool sl_cli_is_ids(const char *given);
-/* Ids by comma or white space, brackets allowed around them; appended. SL_EINVAL names the bad word. */
+/* Ids by comma or white space, a pair of brackets allowed around them; appended. SL_EINVAL: "line L, column C: ...". */
 sl_status sl_cli_read_ids(const char *text, size_t len, sl_ids *out, sl_err *err);
 
 /* ---- interruption (talk.c) ----------------------------------------------------- */

@@ -84,25 +84,28 @@ static void print_model(const sl_model *m, const sl_model_info *i)
 {
     printf("%s\n", i->path);
     printf("  name          %s\n", i->name);
-    printf("  architecture  %s: %zu layers, width %zu, feed-forward %zu\n", i->arch, i->n_layers, i->d_model, i->d_ff);
-    printf("  attention     %zu heads of %zu, %zu for keys and values", i->n_heads, i->head_dim, i->n_kv_heads);
+    printf("  architecture  %s: %zu layer%s, width %zu, feed-forward %zu\n", i->arch, i->n_layers,
+           sl_cli_s(i->n_layers), i->d_model, i->d_ff);
+    printf("  attention     %zu head%s of %zu, %zu for keys and values", i->n_heads, sl_cli_s(i->n_heads), i->head_dim,
+           i->n_kv_heads);
     if (i->window)
-        printf("; a window of %zu positions", i->window);
+        printf("; a window of %zu position%s", i->window, sl_cli_s(i->window));
     printf("\n");
     printf("  vocabulary    %zu%s\n", i->n_vocab, i->tied ? ", output tied to the embedding" : "");
     sl_err why = { 0 };
     if (!sl_text_has_tokenizer(sl_model_text(m), &why))
         printf("                no tokenizer: %s\n", why.msg);
-    printf("  context       %zu positions in training\n", i->n_ctx_train);
+    printf("  context       %zu position%s in training\n", i->n_ctx_train, sl_cli_s(i->n_ctx_train));
     printf("  parameters    %s (%zu)\n", sl_cli_count(i->n_params).text, i->n_params);
-    printf("  file          %s, %zu tensors; chat template: %s\n", sl_cli_bytes(i->file_bytes).text, i->n_tensors,
-           sl_text_chat_template(sl_model_text(m), NULL) ? "yes" : "no");
+    printf("  file          %s, %zu tensor%s; chat template: %s\n", sl_cli_bytes(i->file_bytes).text, i->n_tensors,
+           sl_cli_s(i->n_tensors), sl_text_chat_template(sl_model_text(m), NULL) ? "yes" : "no");
 }
 
 static void print_engine(const sl_engine_info *e)
 {
     const sl_memory *m = &e->memory;
-    printf("\nmemory for %zu positions x %zu sequences\n", e->n_ctx, e->n_seqs);
+    printf("\nmemory for %zu position%s x %zu sequence%s\n", e->n_ctx, sl_cli_s(e->n_ctx), e->n_seqs,
+           sl_cli_s(e->n_seqs));
     printf("  weights       %s (mapped, shared with the page cache)\n", sl_cli_bytes(m->weights).text);
     printf("  KV cache      %s (%s, pages of %zu positions, taken as they fill)\n", sl_cli_bytes(m->kv).text,
            e->kv_type, e->kv_page);
@@ -113,7 +116,8 @@ static void print_engine(const sl_engine_info *e)
     printf("  kernels       %s, activations %s%s\n", e->isa, e->act,
            strcmp(e->act, "int8") == 0 ? " (f32 for F32, F16 and BF16 weights)" : "");
     printf("  threads       %zu\n", e->n_threads);
-    printf("  mode          %s, attention %s, steps of up to %zu tokens\n", e->mode, e->attn, e->n_ubatch);
+    printf("  mode          %s, attention %s, steps of up to %zu token%s\n", e->mode, e->attn, e->n_ubatch,
+           sl_cli_s(e->n_ubatch));
 }
 
 static json_t *tensors_json(const sl_model *m, size_t n_tensors)
@@ -211,15 +215,11 @@ static const sl_opt own[] = {
     { "plan", NULL, NULL, "print the operations of a step, its barriers, the bytes it writes, and what fusion saves",
       SL_OPT_FLAG, SL_ARG(plan), 0, 0, NULL },
     { "tensors", NULL, NULL, "list every tensor", SL_OPT_FLAG, SL_ARG(tensors), 0, 0, NULL },
-    { "json", NULL, NULL, "one JSON object on stdout", SL_OPT_FLAG, SL_ARG(json), 0, 0, NULL },
     { 0 },
 };
 static const sl_opt_group groups[] = {
-    { "Options", own },
-    { "Context", sl_opts_context },
-    { "Engine", sl_opts_engine },
-    { "Common", sl_opts_common },
-    { 0 },
+    { "Options", own },         { "Context", sl_opts_context }, { "Engine", sl_opts_engine },
+    { "Output", sl_opts_json }, { "Common", sl_opts_common },   { 0 },
 };
 
 const sl_command sl_cmd_info = {

@@ -60,6 +60,11 @@ static sl_exit read_prompts(sl_rows *r, const sl_args *args, const sl_session *s
     if (!r->prompt)
         return sl_cli_failed("no memory for %zu prompts", args->tokens.n);
     r->n = args->tokens.n;
+    size_t from_stdin = 0;
+    for (size_t i = 0; i < r->n; i++)
+        from_stdin += strcmp(args->tokens.data[i], "-") == 0;
+    if (from_stdin > 1)
+        return sl_cli_usage("--tokens -: standard input can be read once only");
     for (size_t i = 0; i < r->n; i++) {
         r->prompt[i] = (sl_prompt_rows){ .all = r, .first_row = r->total };
         const sl_exit code = read_prompt(args->tokens.data[i], &r->prompt[i], s);
@@ -147,12 +152,11 @@ static sl_exit run(const sl_args *args)
 
 static const sl_opt own[] = {
     { "tokens", NULL, "IDS|FILE",
-      "token ids by comma or white space, or a file of them; may be repeated: all prompts run "
+      "token ids by comma or white space, or a file of them (- for stdin); may be repeated: all prompts run "
       "as one batch, their rows follow one another",
       SL_OPT_LIST, SL_ARG(tokens), 0, 0, NULL },
     { "output", "o", "FILE", "where to write: .npy, f32 [tokens][vocabulary]", SL_OPT_TEXT, SL_ARG(output), 0, 0,
       NULL },
-    { "quiet", "q", NULL, "nothing on stderr but errors", SL_OPT_FLAG, SL_ARG(quiet), 0, 0, NULL },
     { 0 },
 };
 static const sl_opt_group groups[] = {

@@ -218,9 +218,8 @@ static const sl_opt own[] = {
     { 0 },
 };
 static const sl_opt_group groups[] = {
-    { "Options", own },           { "Tokenizer", sl_opts_text },
-    { "Engine", sl_opts_engine }, { "Output", sl_opts_quiet_json },
-    { "Common", sl_opts_common }, { 0 },
+    { "Options", own },         { "Tokenizer", sl_opts_text }, { "Engine", sl_opts_engine },
+    { "Output", sl_opts_json }, { "Common", sl_opts_common },  { 0 },
 };
 
 const sl_command sl_cmd_perplexity = {

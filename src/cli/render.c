@@ -84,6 +84,7 @@ static sl_exit render_request(const sl_args *args)
 
 static sl_exit run(const sl_args *args)
 {
+    sl_cli_interrupt_catch();
     if (args->request && args->model && !args->template && !args->context)
         return render_request(args);
     if (args->template && args->context && !args->model && !args->request && !args->ids)

@@ -387,7 +387,8 @@ static const sl_opt own[] = {
     { "n-predict|predict", "n", "N",
       "tokens to generate at most (default -1: until the end, or until the context is full)", SL_OPT_INT,
       SL_ARG(n_predict), -1, SL_OPT_NO_MAX, NULL },
-    { "prompt", "p", "TEXT", "another way to give PROMPT", SL_OPT_TEXT, SL_ARG(prompt), 0, 0, NULL },
+    { "prompt", "p", "TEXT", "another way to give PROMPT; stdin is not looked at beside one, - stands for it",
+      SL_OPT_TEXT, SL_ARG(prompt), 0, 0, NULL },
     { "file", "f", "FILE", "read the prompt from FILE; - is stdin, which is also read when it is no terminal",
       SL_OPT_TEXT, SL_ARG(file), 0, 0, NULL },
     { "system|system-prompt", "sys", "TEXT", "the system message", SL_OPT_TEXT, SL_ARG(system), 0, 0, NULL },
@@ -407,7 +408,6 @@ static const sl_opt output[] = {
       SL_ARG(logprobs), 0, 0, NULL },
     { "top-logprobs", NULL, "N", "and those of the N likeliest at each place, 0 to 20", SL_OPT_INT,
       SL_ARG(top_logprobs), 0, SL_TOP_LOGPROBS_MAX, NULL },
-    { "quiet", "q", NULL, "nothing on stderr but errors", SL_OPT_FLAG, SL_ARG(quiet), 0, 0, NULL },
     { 0 },
 };
 static const sl_opt_group groups[] = {

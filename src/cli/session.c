@@ -1,6 +1,7 @@
 #include "cli/session.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -194,7 +195,12 @@ static sl_exit open_trace(sl_session *s, const sl_args *args)
     const sl_exit code = sl_session_check_output(s, args, "--trace", args->trace);
     if (code)
         return code;
-    s->trace = fopen(args->trace, "we");
+    /* What an earlier run left there stays until there is something to put in its place. */
+    s->trace_is_new = access(args->trace, F_OK) != 0;
+    const int fd = open(args->trace, O_WRONLY | O_CREAT | O_CLOEXEC, 0666);
+    s->trace = fd < 0 ? NULL : fdopen(fd, "w");
+    if (!s->trace && fd >= 0)
+        close(fd);
     if (!s->trace)
         return sl_cli_failed("--trace %s: %s", args->trace, strerror(errno));
     s->options.trace_spans = TRACE_SPANS;
@@ -238,6 +244,11 @@ sl_exit sl_session_tell(const sl_session *s, const sl_args *args)
     fprintf(stderr, "memory: weights %s (mapped) + KV cache up to %s + workspace %s + other %s = %s\n",
             sl_cli_bytes(m.weights).text, sl_cli_bytes(m.kv).text, sl_cli_bytes(m.workspace).text,
             sl_cli_bytes(m.rest).text, sl_cli_bytes(total).text);
+    if (info.n_ctx_train && s->options.n_ctx > info.n_ctx_train)
+        fprintf(stderr,
+                "sluice: warning: a context of %zu positions, the model was trained with %zu: beyond them its "
+                "answers may be worthless\n",
+                s->options.n_ctx, info.n_ctx_train);
     if (cpu.memory_bytes && total > cpu.memory_bytes)
         fprintf(stderr, "sluice: warning: this machine has %s; a smaller --ctx-size takes less\n",
                 sl_cli_bytes(cpu.memory_bytes).text);
@@ -263,7 +274,13 @@ sl_exit sl_session_write_trace(sl_session *s, const sl_engine *e, const sl_args 
     sl_err err = { 0 };
     if (!s->trace || !e || (code != SL_EXIT_OK && code != SL_EXIT_INTERRUPTED))
         return code;
-    sl_status rc = sl_engine_trace_write(e, s->trace, &err);
+    s->trace_is_new = false;
+    sl_status rc = SL_OK;
+    struct stat sb;
+    if (fstat(fileno(s->trace), &sb) == 0 && S_ISREG(sb.st_mode) && ftruncate(fileno(s->trace), 0))
+        rc = sl_fail(&err, SL_EIO, "%s", strerror(errno));
+    if (!rc)
+        rc = sl_engine_trace_write(e, s->trace, &err);
     if (!rc && fflush(s->trace))
         rc = sl_fail(&err, SL_EIO, "%s", strerror(errno));
     if (!rc && !args->quiet) {
@@ -276,8 +293,11 @@ sl_exit sl_session_write_trace(sl_session *s, const sl_engine *e, const sl_args 
 sl_exit sl_session_end(sl_session *s, const sl_args *args, sl_exit code)
 {
     code = sl_session_write_trace(s, s->engine, args, code);
-    if (s->trace)
+    if (s->trace) {
         fclose(s->trace);
+        if (s->trace_is_new)
+            unlink(args->trace);
+    }
     sl_engine_destroy(s->engine);
     sl_text_close(s->text);
     sl_model_close(s->model);

@@ -15,7 +15,8 @@ typedef struct sl_session {
     sl_engine_options options;
     double load_s; /* model and engine */
     FILE *trace;
-    dev_t model_dev; /* the model's file, which stays mapped */
+    bool trace_is_new; /* made by this run, and taken away if nothing is written */
+    dev_t model_dev;   /* the model's file, which stays mapped */
     ino_t model_ino;
 } sl_session;
 

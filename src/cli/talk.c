@@ -77,7 +77,7 @@ bool sl_cli_flush(void)
 sl_exit sl_cli_stdout_end(sl_exit code)
 {
     if (sl_cli_flush())
-        return code;
+        return code == SL_EXIT_FAILED && sl_cli_interrupted() ? SL_EXIT_INTERRUPTED : code;
     fprintf(stderr, "sluice: standard output: %s\n", strerror(stdout_errno));
     return SL_EXIT_FAILED;
 }
@@ -206,7 +206,7 @@ sl_status sl_cli_read_file(const char *path, sl_str *out, sl_err *err)
     if (out->len > INPUT_MAX)
         rc = sl_fail(err, SL_EUNSUPPORTED, "%s: more than 1 GiB, which is no text to read at once", name);
     else if (ferror(f))
-        rc = sl_fail(err, SL_EIO, "%s: %s", name, strerror(errno));
+        rc = sl_fail(err, SL_EIO, "%s: %s", name, sl_cli_interrupted() ? "interrupted" : strerror(errno));
     else if (out->failed)
         rc = sl_fail(err, SL_ENOMEM, "%s: no memory for its content", name);
     if (!is_stdin)
@@ -214,37 +214,85 @@ sl_status sl_cli_read_file(const char *path, sl_str *out, sl_err *err)
     return rc;
 }
 
-static bool is_separator(char c)
+static size_t skip_space(const char *text, size_t len, size_t i)
 {
-    return c == ',' || c == ' ' || c == '\t' || c == '\n' || c == '\r' || c == '[' || c == ']';
+    while (i < len && (text[i] == ' ' || text[i] == '\t' || text[i] == '\n' || text[i] == '\r'))
+        i++;
+    return i;
+}
+
+static size_t word_length(const char *text, size_t len, size_t i)
+{
+    size_t n = 0;
+    while (i + n < len && text[i + n] && !strchr(", \t\n\r[]", text[i + n]))
+        n++;
+    return SL_MAX(n, (size_t)1);
 }
 
 bool sl_cli_is_ids(const char *given)
 {
-    return given[strspn(given, "0123456789,-[] \t\r\n")] == '\0';
+    return strcmp(given, "-") != 0 && given[strspn(given, "0123456789,+-[] \t\r\n")] == '\0';
+}
+
+/* `what` is wrong at text[i]. */
+static sl_status ids_wrong(const char *text, size_t len, size_t i, const char *what, sl_err *err)
+{
+    size_t line = 1, begin = 0;
+    for (size_t k = 0; k < i; k++)
+        if (text[k] == '\n') {
+            line++;
+            begin = k + 1;
+        }
+    if (i >= len)
+        return sl_fail(err, SL_EINVAL, "line %zu, column %zu: %s", line, i - begin + 1, what);
+    return sl_fail(err, SL_EINVAL, "line %zu, column %zu: \"%.*s\": %s", line, i - begin + 1,
+                   (int)SL_MIN(word_length(text, len, i), (size_t)24), text + i, what);
+}
+
+/* The id at text[*i], which moves behind it. */
+static sl_status read_id(const char *text, size_t len, size_t *i, sl_ids *out, sl_err *err)
+{
+    char word[24] = "";
+    int64_t id = -1;
+    const size_t n = word_length(text, len, *i);
+    snprintf(word, sizeof word, "%.*s", (int)SL_MIN(n, sizeof word), text + *i);
+    if (n >= sizeof word || word[strspn(word, "0123456789")] || !sl_read_int(word, &id) || id > INT32_MAX)
+        return ids_wrong(text, len, *i, "no token id", err);
+    *i += n;
+    return sl_ids_push(out, (int32_t)id, err);
 }
 
 sl_status sl_cli_read_ids(const char *text, size_t len, sl_ids *out, sl_err *err)
 {
-    for (size_t i = 0; i < len;) {
-        if (is_separator(text[i])) {
+    size_t i = skip_space(text, len, 0);
+    const bool bracket = i < len && text[i] == '[';
+    bool may_comma = false, must_id = false; /* no comma in front, behind another, or at the end */
+    for (i = skip_space(text, len, i + bracket); i < len && text[i] != ']'; i = skip_space(text, len, i)) {
+        if (text[i] == ',') {
+            if (!may_comma)
+                return ids_wrong(text, len, i, "an id expected in front of the comma", err);
+            must_id = true;
+            may_comma = false;
             i++;
             continue;
         }
-        char word[24];
-        size_t n = 0;
-        while (i + n < len && !is_separator(text[i + n]))
-            n++;
-        int64_t id = -1;
-        snprintf(word, sizeof word, "%.*s", (int)SL_MIN(n, sizeof word), text + i);
-        if (n >= sizeof word || memchr(text + i, 0, n) || !sl_read_int(word, &id) || id < 0 || id > INT32_MAX)
-            return sl_fail(err, SL_EINVAL, "\"%s\" is no token id", word);
-        const sl_status rc = sl_ids_push(out, (int32_t)id, err);
+        const sl_status rc = read_id(text, len, &i, out, err);
         if (rc)
             return rc;
-        i += n;
+        may_comma = true;
+        must_id = false;
     }
-    return SL_OK;
+    if (must_id)
+        return ids_wrong(text, len, i, "an id expected behind the comma", err);
+    if (bracket && i == len)
+        return ids_wrong(text, len, i, "] expected at the end", err);
+    i = skip_space(text, len, i + bracket);
+    return i < len ? ids_wrong(text, len, i, "the ids have ended", err) : SL_OK;
+}
+
+const char *sl_cli_s(size_t n)
+{
+    return n == 1 ? "" : "s";
 }
 
 /* ---- Ctrl-C -------------------------------------------------------------------- */

@@ -92,6 +92,8 @@ static sl_exit each_line(sl_tokenizing *z, const sl_session *s, const sl_str *in
         const sl_exit code = z->args->detokenize ? ids_line(z, s, line, len, what) : text_line(z, line, len, what);
         if (code || !sl_cli_flush())
             return code;
+        if (sl_cli_interrupted())
+            return SL_EXIT_INTERRUPTED;
         at += len + 1;
     }
     return SL_EXIT_OK;
@@ -128,6 +130,7 @@ static sl_exit run(const sl_args *args)
     sl_exit code = sl_session_open_text(&s, args);
     if (!code && !(z.tokens = sl_session_text(&s)))
         code = SL_EXIT_FAILED;
+    sl_cli_interrupt_catch();
     if (!code && sl_cli_read_file(args->file ? args->file : "-", &input, &err))
         code = sl_cli_failed("%s", err.msg);
     if (!code)

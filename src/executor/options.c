@@ -55,6 +55,8 @@ static sl_status size_option(const char *option, size_t given, size_t fallback, 
     return *out <= limit ? SL_OK : sl_fail(err, SL_EINVAL, "%s: %zu is above %zu", option, *out, limit);
 }
 
+#define FUSION_ALONE 2 /* the first of the words below */
+
 static sl_status read_fusion(const char *given, unsigned *out, sl_err *err)
 {
     static const struct {
@@ -65,6 +67,7 @@ static sl_status read_fusion(const char *given, unsigned *out, sl_err *err)
                   { "norm", SL_FUSE_NORM },
                   { "attn", SL_FUSE_ATTN },
                   { "ffn", SL_FUSE_FFN } };
+    const char *whole = given;
     *out = given ? 0 : SL_FUSE_ALL;
     while (given) {
         const char *comma = strchr(given, ',');
@@ -75,6 +78,8 @@ static sl_status read_fusion(const char *given, unsigned *out, sl_err *err)
         if (i == SL_COUNT(known))
             return sl_fail(err, SL_EINVAL, "--fusion: \"%.*s\" is none of all, none, norm, attn, ffn",
                            (int)SL_MIN(len, 80u), given);
+        if (i < FUSION_ALONE && (given != whole || comma))
+            return sl_fail(err, SL_EINVAL, "--fusion: \"%s\" stands alone, not in a list", known[i].word);
         *out |= known[i].bits;
         given = comma ? comma + 1 : NULL;
     }

@@ -66,8 +66,8 @@ static void print_attention(const sl_plan *p, FILE *f)
             heads = &p->graph.op[i].heads;
     if (!heads)
         return;
-    fprintf(f, "\nAttention's workspace, %zu threads (scores, partial results, queries):\n",
-            p->options.env.limits.n_threads);
+    fprintf(f, "\nAttention's workspace, %zu thread%s (scores, partial results, queries):\n",
+            p->options.env.limits.n_threads, p->options.env.limits.n_threads == 1 ? "" : "s");
     const size_t contexts[] = { 4096, p->options.env.limits.n_ctx };
     for (size_t i = 0; i < (contexts[1] == contexts[0] ? 1u : 2u); i++) {
         sl_env env = p->options.env;
@@ -91,8 +91,8 @@ sl_status sl_report_plan(const sl_net *net, const sl_plan *p, FILE *f, sl_err *e
     sl_arena_init(&arena, 1 << 18);
     sl_status rc = sl_plan_build(&expanded, &arena, net, &options, err);
     if (!rc) {
-        fprintf(f, "Plan for steps of up to %zu tokens and %zu rows of logits, %zu positions, %zu threads\n",
-                l->n_tokens, l->n_outputs, l->n_ctx, l->n_threads);
+        fprintf(f, "Plan for steps of up to %zu tokens and %zu rows of logits, %zu positions, %zu thread%s\n",
+                l->n_tokens, l->n_outputs, l->n_ctx, l->n_threads, l->n_threads == 1 ? "" : "s");
         fprintf(f,
                 "Workspace: values %zu bytes, scratch %zu bytes for each thread; with --fusion none: %zu and %zu\n\n",
                 p->values_bytes, p->scratch_bytes, expanded.values_bytes, expanded.scratch_bytes);

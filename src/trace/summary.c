@@ -221,8 +221,9 @@ static void print_table(const table *tab, const sl_trace *t, FILE *f)
 {
     const int64_t total = (int64_t)(tab->wall_ns * t->n_threads);
     int64_t rest = total;
-    fprintf(f, "%zu steps, %" PRIu64 ".%06u ms, %zu threads; times are summed over the threads\n", tab->n_steps,
-            tab->wall_ns / 1000000, (unsigned)(tab->wall_ns % 1000000), t->n_threads);
+    fprintf(f, "%zu step%s, %" PRIu64 ".%06u ms, %zu thread%s; times are summed over the threads\n", tab->n_steps,
+            tab->n_steps == 1 ? "" : "s", tab->wall_ns / 1000000, (unsigned)(tab->wall_ns % 1000000), t->n_threads,
+            t->n_threads == 1 ? "" : "s");
     if (tab->n_lost > 0)
         fprintf(f, "%" PRIu64 " older spans were overwritten: only steps with all of theirs are counted\n",
                 tab->n_lost);

@@ -2,9 +2,12 @@
 import array
 import json
 import os
+import pty
 import re
+import select
 import subprocess
 import sys
+import time
 import unittest
 
 SLUICE = os.environ["SLUICE"]
@@ -80,6 +83,56 @@ def load_json(path):
 def load_jsonl(path):
     with open(path, encoding="utf-8") as f:
         return [json.loads(line) for line in f if line.strip()]
+
+
+def until_it_catches(pid, signal_number):
+    """Wait until a process has a handler of its own for a signal."""
+    end = time.monotonic() + 60
+    while time.monotonic() < end:
+        with open(f"/proc/{pid}/status", encoding="utf-8") as f:
+            mask = int(re.search(r"(?m)^SigCgt:\s*(\w+)", f.read())[1], 16)
+        if mask >> (signal_number - 1) & 1:
+            return
+        time.sleep(0.01)
+    raise AssertionError(f"{pid} does not catch signal {signal_number}")
+
+
+class Terminal:
+    """The program on a terminal of its own."""
+
+    def __init__(self, *args):
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            os.execv(SLUICE, [SLUICE, *map(str, args)])
+        self.seen = b""
+
+    def until(self, text, seconds=120):
+        """Read until `text` came (and forget all up to it)."""
+        end = time.monotonic() + seconds
+        while text not in self.seen:
+            if not select.select([self.fd], [], [], max(0, end - time.monotonic()))[0]:
+                raise AssertionError(f"{text!r} did not come; {self.seen!r}")
+            try:
+                data = os.read(self.fd, 4096)
+            except OSError:
+                data = b""
+            if not data:
+                raise AssertionError(f"ended before {text!r}; {self.seen!r}")
+            self.seen += data
+        before, _, self.seen = self.seen.partition(text)
+        return before
+
+    def type(self, data):
+        os.write(self.fd, data)
+
+    def wait(self):
+        try:
+            while os.read(self.fd, 4096):
+                pass
+        except OSError:
+            pass
+        os.close(self.fd)
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
 
 
 def main():

@@ -4,7 +4,7 @@ import subprocess
 import unittest
 
 import cli
-from cli import LLAMA, good, sluice
+from cli import LLAMA, Terminal, good, sluice
 
 
 class Json(unittest.TestCase):
@@ -39,6 +39,20 @@ class Json(unittest.TestCase):
         text = good("bench", LLAMA, "-p", "8", "-n", "2", "-d", "4", "-b", "2", "-r", "1").text
         self.assertRegex(text, r"(?m)^pp8 +[\d.]+")
         self.assertRegex(text, r"(?m)^tg2@4x2 +[\d.]+")
+
+    def test_one_is_no_plural(self):
+        text = good("bench", LLAMA, "-p", "8", "-n", "0", "-r", "1", "-t", "1").text
+        self.assertIn(", 1 thread, ", text)
+        self.assertIn("1 run each", text)
+
+    def test_interrupt(self):
+        """What was measured whole is shown."""
+        t = Terminal("bench", LLAMA, "-p", "0", "-n", "1,4096", "-r", "2000", "-t", "1")
+        t.until(b"tg4096: run 2 of")
+        t.type(b"\x03")
+        t.until(b"\ntg1 ")
+        self.assertNotIn(b"tg4096 ", t.until(b"tokens/s is the median"))
+        self.assertEqual(t.wait(), 130)
 
     def test_refused(self):
         for args in (["-p", "0", "-n", "0"], ["-p", "x"], ["-p", "1,,2"], ["-b", "0"], ["-d", "-1"], ["-r", "0"],

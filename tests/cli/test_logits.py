@@ -17,8 +17,8 @@ class Logits(unittest.TestCase):
         self.addCleanup(folder.cleanup)
         self.out = os.path.join(folder.name, "out.npy")
 
-    def rows(self, model, *args):
-        good("logits", model, "-o", self.out, "-q", *args)
+    def rows(self, model, *args, **more):
+        good("logits", model, "-o", self.out, "-q", *args, **more)
         return read_npy(self.out)
 
     def model(self, name):
@@ -56,12 +56,19 @@ class Logits(unittest.TestCase):
         with tempfile.NamedTemporaryFile("w") as f:
             f.write("[1, 2,\n 3]\n")
             f.flush()
-            for form in ("1 2 3", "[1, 2, 3]", "1,2\n3", f.name):
+            r = sluice("logits", path, "-o", self.out, "--tokens", "-", "--tokens", "-", stdin="1")
+            self.assertEqual(r.code, 2, r.errors)
+            self.assertEqual(self.rows(path, "--tokens", "-", stdin="1 2 3")[2].tobytes(), want)
+            for form in ("1 2 3", " [1,2 ,3 ] ", "[1, 2, 3]", "1,2\n3", f.name):
                 self.assertEqual(self.rows(path, "--tokens", form)[2].tobytes(), want, form)
 
     def test_refused(self):
         path, _, _ = self.model("llama-small-F32")
-        for tokens, says in [("1,2,99999", "99999"), ("-1", "-1"), ("", "no token ids"), ("1,,2,-", '"-"')]:
+        for tokens, says in [("1,2,99999", "99999"), ("-1", "-1"), ("", "no token ids"), ("1,-", '"-"'),
+                             ("+5", "line 1, column 1"), ("1,,2", "line 1, column 3"), ("1\n ,,2", "line 2, column 3"),
+                             ("1,2,", "behind the comma"), (",1", "in front of the comma"), ("[1, 2", "] expected"),
+                             ("1, 2]", "column 5"), ("[1] 2", "have ended"), ("[1][2]", "have ended"), ("[[1]]", "no token id"),
+                             ("1 2 99999999999999999999999999", "column 5")]:
             r = sluice("logits", path, "-o", self.out, "--tokens", tokens)
             self.assertEqual(r.code, 2, (tokens, r.errors))
             self.assertIn(says, r.errors)
@@ -119,6 +126,24 @@ class Logits(unittest.TestCase):
         r = good("logits", path, "--tokens", "1,2", "-o", self.out)
         self.assertRegex(r.errors, r"memory: weights .* KV cache .* workspace ")
         self.assertEqual(r.out, b"")
+
+    def test_trace_of_a_failure(self):
+        """A run that fails leaves an earlier trace as it was, and no new file."""
+        path, _, _ = self.model("llama-small-F32")
+        with tempfile.TemporaryDirectory() as folder:
+            trace = os.path.join(folder, "trace.json")
+            for before in (None, "precious"):
+                if before:
+                    with open(trace, "w", encoding="utf-8") as f:
+                        f.write(before)
+                r = sluice("logits", path, "--tokens", ids_text(range(100)), "-c", "64", "-o", self.out, "--trace", trace)
+                self.assertEqual(r.code, 2, r.errors)
+                self.assertEqual(os.path.exists(trace), before is not None)
+            self.assertEqual(open(trace, encoding="utf-8").read(), "precious")
+            with open(trace, "a", encoding="utf-8") as f:
+                f.write("x" * 1000000)  # longer than what comes in its place
+            good("logits", path, "--tokens", "1,2", "-o", self.out, "--trace", trace)
+            load_json(trace)
 
     def test_trace(self):
         path, _, _ = self.model("llama-small-F32")

@@ -66,7 +66,8 @@ class WrongUsage(unittest.TestCase):
     def test_values(self):
         for option, bad in [("--threads", "0"), ("--threads", "x"), ("--threads", "2x"), ("-t", "-1"), ("-t", "1e3"),
                             ("--ctx-size", "-1"), ("-ub", "0"), ("--kv-page", "8"), ("--kv-page", "40"),
-                            ("--act", "f16"), ("--kv-type", "q8"), ("--mode", ""), ("--fusion", "some"),
+                            ("--act", "f16"), ("--kv-type", "q8"), ("--mode", ""), ("--fusion", "some"), ("--fusion", "none,all"),
+                            ("--fusion", "norm,all"), ("--fusion", "all,"),
                             ("--attn", "sparse"), ("--attn-window", "-5"), ("--threads", "99999999999999999999")]:
             self.refused("info", LLAMA, option, bad, says=[option if option.startswith("--") else "-"])
 

@@ -2,8 +2,6 @@
 import json
 import math
 import os
-import pty
-import select
 import signal
 import subprocess
 import tempfile
@@ -12,7 +10,7 @@ import unittest
 
 import cli
 import retag
-from cli import DATA, EXACT, LLAMA, SMOLLM2, good, load_json, sluice
+from cli import DATA, EXACT, LLAMA, SMOLLM2, Terminal, good, load_json, sluice
 
 RAW = ["--no-template", "--temp", "0", "--json", "-q"]
 
@@ -217,42 +215,21 @@ class TinyModel(unittest.TestCase):
                                  ["cancel"] * (3 if "--n-answers" in more else 1))
 
 
-class Terminal:
-    """The program on a terminal of its own."""
+class Warnings(unittest.TestCase):
+    def test_more_context_than_trained(self):
+        trained = good("info", LLAMA, "--json").json["n_ctx_train"]
+        for positions, warned in ((trained, False), (trained + 1, True)):
+            r = good("run", LLAMA, "x", "--no-template", "-n", "1", "-c", positions)
+            self.assertEqual(f"trained with {trained}" in r.errors, warned)
+            self.assertEqual(good("run", LLAMA, "x", "--no-template", "-n", "1", "-c", positions, "-q").errors, "")
 
-    def __init__(self, *args):
-        self.pid, self.fd = pty.fork()
-        if self.pid == 0:
-            os.execv(cli.SLUICE, [cli.SLUICE, *map(str, args)])
-        self.seen = b""
-
-    def until(self, text, seconds=120):
-        """Read until `text` came (and forget all up to it)."""
-        end = time.monotonic() + seconds
-        while text not in self.seen:
-            if not select.select([self.fd], [], [], max(0, end - time.monotonic()))[0]:
-                raise AssertionError(f"{text!r} did not come; {self.seen!r}")
-            try:
-                data = os.read(self.fd, 4096)
-            except OSError:
-                data = b""
-            if not data:
-                raise AssertionError(f"ended before {text!r}; {self.seen!r}")
-            self.seen += data
-        before, _, self.seen = self.seen.partition(text)
-        return before
-
-    def type(self, data):
-        os.write(self.fd, data)
-
-    def wait(self):
-        try:
-            while os.read(self.fd, 4096):
-                pass
-        except OSError:
-            pass
-        os.close(self.fd)
-        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+    def test_stdin_beside_a_prompt(self):
+        """Is left alone, and - stands for it."""
+        def tokens(*args, **more):
+            return good("run", LLAMA, *args, *RAW, "-n", "4", **more).json["tokens"]
+        self.assertEqual(tokens("a prompt", stdin="other"), tokens("a prompt"))
+        self.assertEqual(tokens("-", stdin="a prompt"), tokens("a prompt"))
+        self.assertEqual(tokens("-p", "-", stdin="a prompt\n"), tokens("a prompt"))
 
 
 class OnATerminal(unittest.TestCase):

@@ -1,5 +1,8 @@
 """`sluice tokenize` in all its forms, on the default model's vocabulary and a tiny one."""
 import json
+import signal
+import subprocess
+import time
 import unittest
 
 import cli
@@ -18,6 +21,16 @@ class TinyVocabulary(unittest.TestCase):
         r = sluice("tokenize", LLAMA, "-f", "/dev/zero")
         self.assertEqual((r.code, r.errors.count("\n")), (1, 1), r.errors)
         self.assertIn("more than 1 GiB", r.errors)
+
+    def test_interrupt(self):
+        for args in (["tokenize", LLAMA], ["tokenize", LLAMA, "--jsonl"], ["render", LLAMA, "--request", "-"]):
+            with subprocess.Popen([cli.SLUICE, *args], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as p:
+                cli.until_it_catches(p.pid, signal.SIGINT)
+                p.send_signal(signal.SIGINT)
+                while p.poll() is None:  # caught before it waited for more: the second one ends it
+                    time.sleep(0.1)
+                    p.send_signal(signal.SIGINT)
+                self.assertEqual(p.returncode, 130, args)
 
     def test_refused(self):
         for args, stdin, code in [(["--stream"], "a", 2), (["--ids", "--detokenize"], "1", 2),

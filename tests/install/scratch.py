@@ -15,6 +15,7 @@ SOURCE = Path(__file__).resolve().parents[2]
 CC = [word for word in shlex.split(os.environ.get("CC", "cc")) if os.path.basename(word) != "ccache"]
 CXX = shlex.split(os.environ.get("CXX", "c++"))
 SANITIZED = os.environ.get("SANITIZE", "none") != "none"
+SHARED = (BUILD / "src/libsluice.so").exists()
 LLAMA = SOURCE / "tests/data/gguf/llama-small-Q4_0/llama-small-Q4_0.gguf"
 
 _folder = tempfile.TemporaryDirectory()

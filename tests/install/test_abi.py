@@ -75,7 +75,7 @@ def record():
             "".join(f"function {d}\n" for _, d in sorted(functions(text).items())))
 
 
-@unittest.skipUnless((scratch.BUILD / "src/libsluice.so").exists(), "built without the shared library")
+@unittest.skipUnless(scratch.SHARED, "built without the shared library")
 class Abi(unittest.TestCase):
     maxDiff = None
 

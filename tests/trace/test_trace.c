@@ -100,7 +100,7 @@ static void test_summary_by_hand(void **state)
     assert_int_equal(rows[4].ns, 2 * 6000000);
     assert_int_equal(rows[0].ns + rows[1].ns + rows[2].ns + rows[3].ns, rows[4].ns);
     assert_false(find_line(text, "load", true).found);
-    assert_non_null(strstr(text, "1 steps, 6.000000 ms, 2 threads; times are summed over the threads\n"));
+    assert_non_null(strstr(text, "1 step, 6.000000 ms, 2 threads; times are summed over the threads\n"));
     /* 10 MB in 2.49925 ms of both threads together; 4000500 operations in the same time. */
     assert_non_null(strstr(text, "        10000000     4.00      1.60\n"));
     assert_non_null(strstr(text, " 41.7% ")); /* qkv */
