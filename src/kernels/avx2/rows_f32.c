@@ -260,7 +260,7 @@ static sl_panel panel(sl_panel_decode_fn *decode_fn, sl_panel_narrow_fn *narrow_
 {
     return (sl_panel){ .name = "f32 x8",
                        .needs = SL_NEED_F32,
-                       .narrow_needs = SL_NEED_F32,
+                       .narrow_needs = narrow_fn ? SL_NEED_F32 : 0,
                        .group_bytes = SL_GROUP * SL_PANEL_ROWS * sizeof(float),
                        .k_block = 0,
                        .decode = decode_fn,
