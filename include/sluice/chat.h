@@ -56,7 +56,8 @@ SL_API void sl_chat_destroy(sl_chat *c); /* accepts NULL */
 /* Append the prompt's text, exactly as Transformers renders it. */
 SL_API sl_status sl_chat_render(const sl_chat *c, const char *request, size_t len, sl_str *out, sl_err *err);
 /* Append the prompt's ids. Control tokens are those that the template wrote, never those that people wrote: a message
- * with "<|im_end|>" in it becomes its letters. No BOS is added, templates write their own. */
+ * with "<|im_end|>" in it becomes its letters. Where the tokenizer puts a BOS in front of every text and the template
+ * writes none, it is put in front here, too. */
 SL_API sl_status sl_chat_tokenize(const sl_chat *c, const char *request, size_t len, sl_ids *out, sl_err *err);
 /* Append what the template makes of these variables (a JSON object), nothing added to them. SL_EINVAL: "context: line
  * L, column C: ..." where it is none; else as above. */

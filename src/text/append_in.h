@@ -5,16 +5,21 @@
 #include "base/status.h"
 #include "base/str.h"
 
-/* SL_ENOMEM where an append failed; the string is then as it was, with `len` bytes. One that had failed before stays
- * so, and nothing can be appended to it. */
-static inline sl_status sl_appended(sl_str *out, size_t len, bool had_failed, sl_err *err)
+/* The string as it was before a call: *before is a copy from then, whose memory may have moved since. */
+static inline void sl_append_undo(sl_str *out, const sl_str *before)
+{
+    out->len = before->len;
+    if (out->data)
+        out->data[out->len] = '\0';
+    out->failed = before->failed;
+}
+
+/* SL_ENOMEM where an append failed; the string is then as it was. To one that had failed before nothing is appended. */
+static inline sl_status sl_appended(sl_str *out, const sl_str *before, sl_err *err)
 {
     if (!out->failed)
         return SL_OK;
-    out->len = len;
-    if (out->data)
-        out->data[len] = '\0';
-    out->failed = had_failed;
+    sl_append_undo(out, before);
     return sl_fail(err, SL_ENOMEM, "no memory for a text");
 }
 

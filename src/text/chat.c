@@ -5,6 +5,7 @@
 #include "base/mem.h"
 #include "chat/prompt.h"
 #include "chat/reply.h"
+#include "text/append_in.h"
 #include "text/chat_in.h"
 #include "text/text.h"
 
@@ -121,9 +122,12 @@ sl_status sl_chat_render(const sl_chat *c, const char *request, size_t len, sl_s
 {
     json_t *json = NULL;
     const sl_template *t = NULL;
+    const sl_str before = *out;
     sl_status rc = read_request(c, request, len, &json, &t, err);
     if (!rc)
         rc = sl_prompt_text(t, c->tokenizer, json, out, err);
+    if (rc)
+        sl_append_undo(out, &before);
     json_decref(json);
     return rc;
 }
@@ -142,11 +146,14 @@ sl_status sl_chat_tokenize(const sl_chat *c, const char *request, size_t len, sl
 sl_status sl_chat_expand(const sl_chat *c, const char *context, size_t len, sl_str *out, sl_err *err)
 {
     json_t *json = NULL;
+    const sl_str before = *out;
     sl_status rc = c->plain ? SL_OK : sl_fail(err, SL_ENOTFOUND, "there is a chat template for tools only");
     if (!rc)
         rc = read_json(&json, "context", context, len, err);
     if (!rc)
         rc = sl_template_render(c->plain, json, out, err);
+    if (rc)
+        sl_append_undo(out, &before);
     json_decref(json);
     return rc;
 }

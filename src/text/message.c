@@ -26,7 +26,7 @@ static sl_status write_json(json_t *value, sl_str *out, sl_err *err)
     if (!value || json_dump_callback(value, append, out, 0))
         out->failed = true;
     json_decref(value);
-    return sl_appended(out, before.len, before.failed, err);
+    return sl_appended(out, &before, err);
 }
 
 static json_t *delta(const sl_part *part)

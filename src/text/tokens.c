@@ -62,7 +62,7 @@ sl_status sl_text_detokenize(const sl_text *t, const int32_t *ids, size_t n, boo
     for (size_t i = 0; i < n && !out->failed; i++)
         sl_detok_next(&d, ids[i], out);
     sl_detok_flush(&d, out);
-    return sl_appended(out, before.len, before.failed, err);
+    return sl_appended(out, &before, err);
 }
 
 /* ---- piece by piece --------------------------------------------------------------- */
@@ -106,7 +106,7 @@ sl_status sl_detokenizer_feed(sl_detokenizer *d, int32_t id, sl_str *out, sl_err
     const sl_str before = *out;
     const sl_detok state = d->state;
     sl_detok_next(&d->state, id, out);
-    const sl_status rc = sl_appended(out, before.len, before.failed, err);
+    const sl_status rc = sl_appended(out, &before, err);
     if (rc)
         d->state = state;
     return rc;
@@ -117,7 +117,7 @@ sl_status sl_detokenizer_flush(sl_detokenizer *d, sl_str *out, sl_err *err)
     const sl_str before = *out;
     const sl_detok state = d->state;
     sl_detok_flush(&d->state, out);
-    const sl_status rc = sl_appended(out, before.len, before.failed, err);
+    const sl_status rc = sl_appended(out, &before, err);
     if (rc)
         d->state = state;
     return rc;
