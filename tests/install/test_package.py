@@ -133,6 +133,15 @@ class Example(unittest.TestCase):
         self.assertEqual(self.said(self.build(CXX, "-std=c++11", WORK / "generate.cc"), True), expected)
         self.assertEqual(self.said(self.build(CXX, WORK / "generate.cc", static=True), False), expected)
 
+    def test_all_build(self):
+        """Every example is installed, and is C and C++."""
+        installed = sorted(place("datadir", "doc/sluice/examples").iterdir())
+        self.assertEqual([p.name for p in installed], sorted(p.name for p in (SOURCE / "examples").glob("*.c")))
+        for example in installed:
+            self.build(CC, "-std=c11", example)
+            if CXX:
+                self.build([*CXX, "-x", "c++"], example, "-x", "none")
+
     def test_short(self):
         """What it takes to use the library fits a screen or so."""
         self.assertLess(len((WORK / "generate.c").read_text(encoding="utf-8").splitlines()), 80)
