@@ -42,7 +42,7 @@ typedef struct kind {
 
 static const kind kinds[] = {
     { .text = SL_TEXT_ALPHABET, .model = SL_MODEL_MERGES, .pre = "smollm", .exact = true },
-    { .text = SL_TEXT_ALPHABET, .model = SL_MODEL_MERGES, .pre = "qwen2", .exact = true },
+    { .text = SL_TEXT_ALPHABET, .model = SL_MODEL_MERGES, .pre = "deepseek-r1-qwen", .exact = true },
     { .text = SL_TEXT_CHARS, .model = SL_MODEL_MERGES, .exact = true },
     { .text = SL_TEXT_BYTES, .model = SL_MODEL_RANKS, .exact = true },
     { .text = SL_TEXT_CHARS, .model = SL_MODEL_SCORES, .exact = true },
