@@ -66,9 +66,16 @@ class Program(unittest.TestCase):
         """No file knows where it was built, and no library is looked for in a place of its own."""
         for path in (p for p in scratch.ROOT.rglob("*") if p.is_file() and not p.is_symlink()):
             content = path.read_bytes()
+            code = content[:4] in (b"\x7fELF", b"!<ar")
+            if code:  # what a debugger is told does not count
+                bare = WORK / "bare"
+                run("strip", "--strip-debug", "-o", bare, path)
+                content = bare.read_bytes()
             for folder in (scratch.BUILD, SOURCE, scratch.ROOT):
-                if not scratch.SANITIZED or content[:4] not in (b"\x7fELF", b"!<ar"):
-                    self.assertNotIn(str(folder).encode() + b"/", content, path)
+                if not (code and scratch.SANITIZED):
+                    # Assertions name their file as the compiler was given it: relative to the build.
+                    found = re.search(rb"(?<!\.\.)" + re.escape(str(folder).encode()) + b"/", content)
+                    self.assertIsNone(found, f"{path} holds {folder}")
             if content[:4] == b"\x7fELF":
                 self.assertNotRegex(run("readelf", "-d", path).stdout, "RPATH|RUNPATH")
 
