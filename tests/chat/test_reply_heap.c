@@ -49,13 +49,13 @@ int main(void)
         T "<tool_call> quoted, " T "</tool_call> " T "<think>\n",
     };
     const char *stop_text = "never seen";
-    sl_tokenizer *t = replies_tokenizer(replies_all_tags, replies_n_tags, NULL, 0);
     sl_stop *stop = NULL;
     int failed = 0;
     if (!heapcount_works()) {
         printf("skipped: another malloc counts nothing\n");
         return 77;
     }
+    sl_tokenizer *t = replies_tokenizer(replies_all_tags, replies_n_tags, NULL, 0);
     if (sl_stop_create(&stop, &stop_text, 1, NULL))
         abort();
     for (size_t i = 0; i < SL_COUNT(texts); i++)
