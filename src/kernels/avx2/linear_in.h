@@ -116,6 +116,58 @@ SL_ALWAYS_INLINE void store_rows(float *y, __m256 v, size_t rows)
         _mm256_maskstore_ps(y, lanes8(rows), v);
 }
 
+/* Both run over tokens, at most LINEAR_TILE at a time, and hand the number of them to `tile` as a constant, so that
+ * it is inlined once for each. What follows `tile` are its last arguments, constants too. */
+#define LINEAR_TILE 4 /* tokens that share the loads of one panel */
+
+/* A sl_panel_micro_fn. */
+#define MICRO_BY_TILES(name, tile, ...)                                                                                \
+    void name(float *y, size_t ldy, const void *panel, size_t rows, size_t k0, size_t k1, const sl_act *x, size_t t0,  \
+              size_t t1, bool first)                                                                                   \
+    {                                                                                                                  \
+        size_t t = t0;                                                                                                 \
+        for (; t + LINEAR_TILE <= t1; t += LINEAR_TILE, y += LINEAR_TILE * ldy)                                        \
+            tile(y, ldy, panel, rows, k0, k1, x, t, first, LINEAR_TILE, ##__VA_ARGS__);                                \
+        switch (t1 - t) {                                                                                              \
+        case 3:                                                                                                        \
+            tile(y, ldy, panel, rows, k0, k1, x, t, first, 3, ##__VA_ARGS__);                                          \
+            break;                                                                                                     \
+        case 2:                                                                                                        \
+            tile(y, ldy, panel, rows, k0, k1, x, t, first, 2, ##__VA_ARGS__);                                          \
+            break;                                                                                                     \
+        case 1:                                                                                                        \
+            tile(y, ldy, panel, rows, k0, k1, x, t, first, 1, ##__VA_ARGS__);                                          \
+            break;                                                                                                     \
+        default:                                                                                                       \
+            break;                                                                                                     \
+        }                                                                                                              \
+    }
+
+/* A sl_panel_narrow_fn: 8 rows after another, of which the first tokens fetch the next. */
+#define NARROW_BY_TILES(name, tile, ...)                                                                               \
+    void name(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const sl_act *x, size_t t0, size_t t1)   \
+    {                                                                                                                  \
+        for (size_t r = r0; r < r1; r += SL_PANEL_ROWS)                                                                \
+            for (size_t t = t0; t < t1; t += LINEAR_TILE) {                                                            \
+                float *out = y + (t - t0) * ldy + (r - r0);                                                            \
+                const bool fetch = t == t0;                                                                            \
+                switch (t1 - t) {                                                                                      \
+                case 1:                                                                                                \
+                    tile(out, ldy, w, r, r1, x, t, fetch, 1, ##__VA_ARGS__);                                           \
+                    break;                                                                                             \
+                case 2:                                                                                                \
+                    tile(out, ldy, w, r, r1, x, t, fetch, 2, ##__VA_ARGS__);                                           \
+                    break;                                                                                             \
+                case 3:                                                                                                \
+                    tile(out, ldy, w, r, r1, x, t, fetch, 3, ##__VA_ARGS__);                                           \
+                    break;                                                                                             \
+                default:                                                                                               \
+                    tile(out, ldy, w, r, r1, x, t, fetch, LINEAR_TILE, ##__VA_ARGS__);                                 \
+                    break;                                                                                             \
+                }                                                                                                      \
+            }                                                                                                          \
+    }
+
 /* ((l0 + l4) + (l1 + l5)) + ((l2 + l6) + (l3 + l7)) of 4 rows. */
 SL_ALWAYS_INLINE __m128 reduce4(const __m256 a[4])
 {

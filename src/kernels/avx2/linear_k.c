@@ -117,7 +117,7 @@ SL_ALWAYS_INLINE void narrow_tile_k(float *y, size_t ldy, const sl_tensor *w, si
     const uint8_t *row[SL_PANEL_ROWS];
     row_pointers(row, w, r0, r1);
     const uint8_t *ahead = row[0] + SL_PANEL_ROWS * w->row_bytes;
-    __m256 acc[U_TILE];
+    __m256 acc[LINEAR_TILE];
     UNROLL
     for (size_t i = 0; i < n; i++)
         acc[i] = _mm256_setzero_ps();
@@ -210,7 +210,7 @@ static void decode_Q6_K(void *dst, const sl_tensor *w, size_t r0, size_t r1, siz
 /* One group times n tokens. */
 SL_ALWAYS_INLINE void add_group_6(__m256 *acc, const __m256i q[8], const __m256i pair[2], __m256 d, act_at x, size_t n)
 {
-    __m256i s[U_TILE], sum[U_TILE];
+    __m256i s[LINEAR_TILE], sum[LINEAR_TILE];
     UNROLL
     for (size_t i = 0; i < 8; i++) {
         const __m256i w = q[i], abs = _mm256_abs_epi8(w);
@@ -240,7 +240,7 @@ SL_ALWAYS_INLINE void narrow_tile_6(float *y, size_t ldy, const sl_tensor *w, si
     const uint8_t *row[SL_PANEL_ROWS];
     row_pointers(row, w, r0, r1);
     const uint8_t *ahead = row[0] + SL_PANEL_ROWS * w->row_bytes;
-    __m256 acc[U_TILE];
+    __m256 acc[LINEAR_TILE];
     UNROLL
     for (size_t i = 0; i < n; i++)
         acc[i] = _mm256_setzero_ps();
@@ -278,33 +278,12 @@ SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size
         narrow_tile_k(y, ldy, w, r0, r1, x, t, fetch, n, f == SL_FORMAT_Q5_K);
 }
 
-SL_ALWAYS_INLINE void narrow(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const sl_act *x, size_t t0,
-                             size_t t1, sl_format f)
-{
-    for (size_t r = r0; r < r1; r += SL_PANEL_ROWS)
-        for (size_t t = t0; t < t1; t += U_TILE) {
-            float *out = y + (t - t0) * ldy + (r - r0);
-            const bool fetch = t == t0;
-            switch (t1 - t) {
-            case 1:
-                narrow_tile(out, ldy, w, r, r1, x, t, fetch, 1, f);
-                break;
-            case 2:
-                narrow_tile(out, ldy, w, r, r1, x, t, fetch, 2, f);
-                break;
-            case 3:
-                narrow_tile(out, ldy, w, r, r1, x, t, fetch, 3, f);
-                break;
-            default:
-                narrow_tile(out, ldy, w, r, r1, x, t, fetch, 4, f);
-                break;
-            }
-        }
-}
+static NARROW_BY_TILES(narrow_Q4_K, narrow_tile, SL_FORMAT_Q4_K) static NARROW_BY_TILES(
+    narrow_Q5_K, narrow_tile, SL_FORMAT_Q5_K) static NARROW_BY_TILES(narrow_Q6_K, narrow_tile, SL_FORMAT_Q6_K)
 
-/* ---- the table ------------------------------------------------------------------- */
+    /* ---- the table ------------------------------------------------------------------- */
 
-static void decode_Q4_K(void *dst, const sl_tensor *w, size_t r0, size_t r1, size_t k0, size_t k1)
+    static void decode_Q4_K(void *dst, const sl_tensor *w, size_t r0, size_t r1, size_t k0, size_t k1)
 {
     decode_k(dst, w, r0, r1, k0, k1, false);
 }
@@ -313,17 +292,6 @@ static void decode_Q5_K(void *dst, const sl_tensor *w, size_t r0, size_t r1, siz
 {
     decode_k(dst, w, r0, r1, k0, k1, true);
 }
-
-#define NARROW(id)                                                                                                     \
-    static void narrow_##id(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const sl_act *x,           \
-                            size_t t0, size_t t1)                                                                      \
-    {                                                                                                                  \
-        narrow(y, ldy, w, r0, r1, x, t0, t1, SL_FORMAT_##id);                                                          \
-    }
-NARROW(Q4_K)
-NARROW(Q5_K)
-NARROW(Q6_K)
-#undef NARROW
 
 void sl_linear_init_avx2_k(sl_kernels *k)
 {

@@ -99,7 +99,7 @@ SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size
     const uint8_t *row[SL_PANEL_ROWS];
     row_pointers(row, w, r0, r1);
     const uint8_t *ahead = row[0] + SL_PANEL_ROWS * w->row_bytes;
-    __m256 acc[S16_TILE];
+    __m256 acc[LINEAR_TILE];
     UNROLL
     for (size_t i = 0; i < n; i++)
         acc[i] = _mm256_setzero_ps();
@@ -118,30 +118,6 @@ SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size
         store_rows(y + i * ldy, acc[i], rows);
 }
 
-SL_ALWAYS_INLINE void narrow(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const sl_act *x, size_t t0,
-                             size_t t1, sl_format f)
-{
-    for (size_t r = r0; r < r1; r += SL_PANEL_ROWS)
-        for (size_t t = t0; t < t1; t += S16_TILE) {
-            float *out = y + (t - t0) * ldy + (r - r0);
-            const bool fetch = t == t0;
-            switch (t1 - t) {
-            case 1:
-                narrow_tile(out, ldy, w, r, r1, x, t, fetch, 1, f);
-                break;
-            case 2:
-                narrow_tile(out, ldy, w, r, r1, x, t, fetch, 2, f);
-                break;
-            case 3:
-                narrow_tile(out, ldy, w, r, r1, x, t, fetch, 3, f);
-                break;
-            default:
-                narrow_tile(out, ldy, w, r, r1, x, t, fetch, 4, f);
-                break;
-            }
-        }
-}
-
 /* ---- the table ----------------------------------------------------------------- */
 
 #define FORMAT(id)                                                                                                     \
@@ -149,11 +125,7 @@ SL_ALWAYS_INLINE void narrow(float *y, size_t ldy, const sl_tensor *w, size_t r0
     {                                                                                                                  \
         decode(dst, w, r0, r1, k0, k1, SL_FORMAT_##id);                                                                \
     }                                                                                                                  \
-    static void narrow_##id(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const sl_act *x,           \
-                            size_t t0, size_t t1)                                                                      \
-    {                                                                                                                  \
-        narrow(y, ldy, w, r0, r1, x, t0, t1, SL_FORMAT_##id);                                                          \
-    }
+    static NARROW_BY_TILES(narrow_##id, narrow_tile, SL_FORMAT_##id)
 FORMAT(IQ4_NL)
 FORMAT(IQ4_XS)
 FORMAT(MXFP4)

@@ -52,7 +52,7 @@ static void decode_q8_0(void *dst, const sl_tensor *w, size_t r0, size_t r1, siz
 SL_ALWAYS_INLINE void micro_tile(float *y, size_t ldy, const uint8_t *panel, size_t rows, size_t k0, size_t k1,
                                  const sl_act *x, size_t t, bool first, size_t n, bool mins)
 {
-    __m256 acc[S16_TILE];
+    __m256 acc[LINEAR_TILE];
     UNROLL
     for (size_t i = 0; i < n; i++)
         acc[i] = first ? _mm256_setzero_ps() : load_rows(y + i * ldy, rows);
@@ -60,7 +60,7 @@ SL_ALWAYS_INLINE void micro_tile(float *y, size_t ldy, const uint8_t *panel, siz
         const s16_min_group *group = (const s16_min_group *)(const void *)panel;
         const size_t at = t * x->G + g;
         const int16_t *q = x->q16 + at * SL_GROUP;
-        __m256i s[S16_TILE];
+        __m256i s[LINEAR_TILE];
         UNROLL
         for (size_t i = 0; i < 16; i++) {
             const __m256i w = load_i(group->q[i]);
@@ -85,49 +85,19 @@ SL_ALWAYS_INLINE void micro_tile(float *y, size_t ldy, const uint8_t *panel, siz
         store_rows(y + i * ldy, acc[i], rows);
 }
 
-SL_ALWAYS_INLINE void micro(float *y, size_t ldy, const void *panel, size_t rows, size_t k0, size_t k1, const sl_act *x,
-                            size_t t0, size_t t1, bool first, bool mins)
-{
-    size_t t = t0;
-    for (; t + S16_TILE <= t1; t += S16_TILE, y += S16_TILE * ldy)
-        micro_tile(y, ldy, panel, rows, k0, k1, x, t, first, S16_TILE, mins);
-    switch (t1 - t) {
-    case 3:
-        micro_tile(y, ldy, panel, rows, k0, k1, x, t, first, 3, mins);
-        break;
-    case 2:
-        micro_tile(y, ldy, panel, rows, k0, k1, x, t, first, 2, mins);
-        break;
-    case 1:
-        micro_tile(y, ldy, panel, rows, k0, k1, x, t, first, 1, mins);
-        break;
-    default:
-        break;
-    }
-}
+MICRO_BY_TILES(sl_micro_s16_avx2, micro_tile, false)
+static MICRO_BY_TILES(micro_mins, micro_tile, true)
 
-void sl_micro_s16_avx2(float *y, size_t ldy, const void *panel, size_t rows, size_t k0, size_t k1, const sl_act *x,
-                       size_t t0, size_t t1, bool first)
-{
-    micro(y, ldy, panel, rows, k0, k1, x, t0, t1, first, false);
-}
+    /* ---- narrow -------------------------------------------------------------------- */
 
-static void micro_mins(float *y, size_t ldy, const void *panel, size_t rows, size_t k0, size_t k1, const sl_act *x,
-                       size_t t0, size_t t1, bool first)
-{
-    micro(y, ldy, panel, rows, k0, k1, x, t0, t1, first, true);
-}
-
-/* ---- narrow -------------------------------------------------------------------- */
-
-/* n tokens x 8 rows; `fetch` asks for the next 8 rows on the way. */
-SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const sl_act *x,
-                                  size_t t, bool fetch, size_t n)
+    /* n tokens x 8 rows; `fetch` asks for the next 8 rows on the way. */
+    SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const sl_act *x,
+                                      size_t t, bool fetch, size_t n)
 {
     const uint8_t *row[SL_PANEL_ROWS];
     row_pointers(row, w, r0, r1);
     const uint8_t *ahead = row[0] + SL_PANEL_ROWS * w->row_bytes;
-    __m256 acc[S16_TILE];
+    __m256 acc[LINEAR_TILE];
     UNROLL
     for (size_t i = 0; i < n; i++)
         acc[i] = _mm256_setzero_ps();
@@ -144,31 +114,9 @@ SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size
         store_rows(y + i * ldy, acc[i], rows);
 }
 
-static void narrow_q8_0(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const sl_act *x, size_t t0,
-                        size_t t1)
-{
-    for (size_t r = r0; r < r1; r += SL_PANEL_ROWS)
-        for (size_t t = t0; t < t1; t += S16_TILE) {
-            float *out = y + (t - t0) * ldy + (r - r0);
-            const bool fetch = t == t0;
-            switch (t1 - t) {
-            case 1:
-                narrow_tile(out, ldy, w, r, r1, x, t, fetch, 1);
-                break;
-            case 2:
-                narrow_tile(out, ldy, w, r, r1, x, t, fetch, 2);
-                break;
-            case 3:
-                narrow_tile(out, ldy, w, r, r1, x, t, fetch, 3);
-                break;
-            default:
-                narrow_tile(out, ldy, w, r, r1, x, t, fetch, 4);
-                break;
-            }
-        }
-}
+static NARROW_BY_TILES(narrow_q8_0, narrow_tile)
 
-void sl_linear_init_avx2_s16(sl_kernels *k)
+    void sl_linear_init_avx2_s16(sl_kernels *k)
 {
     sl_panel any = { .name = "s16 x8", .needs = SL_NEED_Q16, .k_block = S16_BLOCK, .decode = decode_any };
     for (size_t f = 0; f < SL_FORMAT_COUNT; f++) {

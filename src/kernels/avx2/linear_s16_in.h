@@ -23,7 +23,6 @@ typedef struct s16_min_group {
     float d[8], m[8];
 } s16_min_group;
 
-#define S16_TILE  4    /* tokens that share the loads of one panel */
 #define S16_BLOCK 1024 /* columns: a panel of 17 KiB stays in L1 beside its activations */
 
 sl_panel_micro_fn sl_micro_s16_avx2; /* over s16_group */
@@ -50,7 +49,7 @@ SL_ALWAYS_INLINE void widen_pairs(__m256i *first, __m256i *second, __m256i v)
 SL_ALWAYS_INLINE void add_bytes(__m256 *acc, const __m256i v[8], __m256 scale, const sl_act *x, size_t t, size_t g,
                                 size_t n)
 {
-    __m256i s[S16_TILE];
+    __m256i s[LINEAR_TILE];
     UNROLL
     for (size_t i = 0; i < 8; i++) {
         const __m256i abs = _mm256_abs_epi8(v[i]);

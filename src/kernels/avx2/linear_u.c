@@ -98,7 +98,7 @@ SL_ALWAYS_INLINE void decode(void *dst, const sl_tensor *w, size_t r0, size_t r1
 SL_ALWAYS_INLINE void micro_tile(float *y, size_t ldy, const uint8_t *panel, size_t rows, size_t k0, size_t k1,
                                  const sl_act *x, size_t t, bool first, size_t n, u_kind kind)
 {
-    __m256 acc[U_TILE];
+    __m256 acc[LINEAR_TILE];
     UNROLL
     for (size_t i = 0; i < n; i++)
         acc[i] = first ? _mm256_setzero_ps() : load_rows(y + i * ldy, rows);
@@ -114,38 +114,12 @@ SL_ALWAYS_INLINE void micro_tile(float *y, size_t ldy, const uint8_t *panel, siz
         store_rows(y + i * ldy, acc[i], rows);
 }
 
-SL_ALWAYS_INLINE void micro(float *y, size_t ldy, const void *panel, size_t rows, size_t k0, size_t k1, const sl_act *x,
-                            size_t t0, size_t t1, bool first, u_kind kind)
-{
-    size_t t = t0;
-    for (; t + U_TILE <= t1; t += U_TILE, y += U_TILE * ldy)
-        micro_tile(y, ldy, panel, rows, k0, k1, x, t, first, U_TILE, kind);
-    switch (t1 - t) {
-    case 3:
-        micro_tile(y, ldy, panel, rows, k0, k1, x, t, first, 3, kind);
-        break;
-    case 2:
-        micro_tile(y, ldy, panel, rows, k0, k1, x, t, first, 2, kind);
-        break;
-    case 1:
-        micro_tile(y, ldy, panel, rows, k0, k1, x, t, first, 1, kind);
-        break;
-    default:
-        break;
-    }
-}
-
-#define MICRO(name, is_five, has_mins)                                                                                 \
-    void name(float *y, size_t ldy, const void *panel, size_t rows, size_t k0, size_t k1, const sl_act *x, size_t t0,  \
-              size_t t1, bool first)                                                                                   \
-    {                                                                                                                  \
-        micro(y, ldy, panel, rows, k0, k1, x, t0, t1, first, (u_kind){ .five = is_five, .mins = has_mins });           \
-    }
-MICRO(sl_micro_u4_avx2, false, false)
-MICRO(sl_micro_u4_mins_avx2, false, true)
-MICRO(sl_micro_u5_avx2, true, false)
-MICRO(sl_micro_u5_mins_avx2, true, true)
-#undef MICRO
+#define KIND(is_five, has_mins) ((u_kind){ .five = is_five, .mins = has_mins })
+MICRO_BY_TILES(sl_micro_u4_avx2, micro_tile, KIND(false, false))
+MICRO_BY_TILES(sl_micro_u4_mins_avx2, micro_tile, KIND(false, true))
+MICRO_BY_TILES(sl_micro_u5_avx2, micro_tile, KIND(true, false))
+MICRO_BY_TILES(sl_micro_u5_mins_avx2, micro_tile, KIND(true, true))
+#undef KIND
 
 /* ---- narrow -------------------------------------------------------------------- */
 
@@ -156,7 +130,7 @@ SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size
     const uint8_t *row[SL_PANEL_ROWS];
     row_pointers(row, w, r0, r1);
     const uint8_t *ahead = row[0] + SL_PANEL_ROWS * w->row_bytes;
-    __m256 acc[U_TILE];
+    __m256 acc[LINEAR_TILE];
     UNROLL
     for (size_t i = 0; i < n; i++)
         acc[i] = _mm256_setzero_ps();
@@ -174,30 +148,6 @@ SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size
         store_rows(y + i * ldy, acc[i], rows);
 }
 
-SL_ALWAYS_INLINE void narrow(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const sl_act *x, size_t t0,
-                             size_t t1, sl_format f)
-{
-    for (size_t r = r0; r < r1; r += SL_PANEL_ROWS)
-        for (size_t t = t0; t < t1; t += U_TILE) {
-            float *out = y + (t - t0) * ldy + (r - r0);
-            const bool fetch = t == t0;
-            switch (t1 - t) {
-            case 1:
-                narrow_tile(out, ldy, w, r, r1, x, t, fetch, 1, f);
-                break;
-            case 2:
-                narrow_tile(out, ldy, w, r, r1, x, t, fetch, 2, f);
-                break;
-            case 3:
-                narrow_tile(out, ldy, w, r, r1, x, t, fetch, 3, f);
-                break;
-            default:
-                narrow_tile(out, ldy, w, r, r1, x, t, fetch, 4, f);
-                break;
-            }
-        }
-}
-
 /* ---- the table ----------------------------------------------------------------- */
 
 #define FORMAT(id)                                                                                                     \
@@ -205,11 +155,7 @@ SL_ALWAYS_INLINE void narrow(float *y, size_t ldy, const sl_tensor *w, size_t r0
     {                                                                                                                  \
         decode(dst, w, r0, r1, k0, k1, SL_FORMAT_##id);                                                                \
     }                                                                                                                  \
-    static void narrow_##id(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const sl_act *x,           \
-                            size_t t0, size_t t1)                                                                      \
-    {                                                                                                                  \
-        narrow(y, ldy, w, r0, r1, x, t0, t1, SL_FORMAT_##id);                                                          \
-    }
+    static NARROW_BY_TILES(narrow_##id, narrow_tile, SL_FORMAT_##id)
 FORMAT(Q4_0)
 FORMAT(Q4_1)
 FORMAT(Q5_0)

@@ -31,7 +31,6 @@ typedef struct u_min_group {
     float d[8], m[8];
 } u_min_group;
 
-#define U_TILE  4    /* tokens that share the loads of one panel */
 #define U_BLOCK 1024 /* columns: a panel of 10 KiB stays in L1 beside its activations */
 
 /* Micro over groups of this kind (linear_u.c). */
@@ -55,7 +54,7 @@ SL_ALWAYS_INLINE act_at act_group(const sl_act *x, size_t t, size_t g)
 SL_ALWAYS_INLINE void sum_group(__m256i *sum, const __m256i *q, act_at x, size_t n, bool five)
 {
     const size_t part = five ? 4 : 8;
-    __m256i s[U_TILE];
+    __m256i s[LINEAR_TILE];
     UNROLL
     for (size_t i = 0; i < 8; i++) {
         const __m256i w = q[i];
@@ -78,7 +77,7 @@ SL_ALWAYS_INLINE void sum_group(__m256i *sum, const __m256i *q, act_at x, size_t
 /* One group of 8 rows times n tokens; n and kind are constants where this is inlined. */
 SL_ALWAYS_INLINE void add_group(__m256 *acc, const __m256i *q, __m256 d, __m256 m, act_at x, size_t n, u_kind kind)
 {
-    __m256i sum[U_TILE];
+    __m256i sum[LINEAR_TILE];
     sum_group(sum, q, x, n, kind.five);
     UNROLL
     for (size_t t = 0; t < n; t++) {
