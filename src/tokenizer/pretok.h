@@ -23,14 +23,11 @@ typedef struct sl_pretok_known {
     const char *names;           /* separated by spaces */
     const sl_pretok_step *steps; /* [n_steps] */
     size_t n_steps;
-    bool whole_pieces;     /* a piece that is a token stays one, whatever the merges say */
-    bool adds_bos;         /* a begin token in front, where the file says nothing about it */
-    const char *composing; /* those of the names whose models bring a text into NFC first; NULL: none */
+    bool whole_pieces; /* a piece that is a token stays one, whatever the merges say */
+    bool adds_bos;     /* a begin token in front, where the file says nothing about it */
+    bool composes;     /* NFC before all else: the models' own tokenizer.json says so, GGUF files do not repeat it */
 } sl_pretok_known;
 
-/* Whether the models of this name bring a text into NFC before they cut it: their own tokenizer.json says so, which
- * GGUF files do not repeat. */
-bool sl_pretok_composes(const char *name);
 /* NULL: not known. */
 const sl_pretok_known *sl_pretok_find(const char *name);
 sl_status sl_pretok_unknown(const char *name, sl_err *err); /* SL_EUNSUPPORTED; the text lists what is known */

@@ -142,13 +142,14 @@ static const sl_pretok_step unnamed[] = { SPLIT("[\\p{P}\\$\\+<=>\\^~\\|]+"), SP
 #define STEPS(array) array, SL_COUNT(array)
 static const sl_pretok_known known[] = {
     { "default", STEPS(unnamed), false, false },
-    { "gpt-2 gpt2 phi-2 mpt olmo jais gigachat trillion mellum a.x-4.0 exaone4 granite-docling modern-bert jina-es "
+    { "gpt-2 gpt2 phi-2 jais gigachat trillion mellum a.x-4.0 exaone4 granite-docling modern-bert jina-es "
       "jina-de jina-v1-en jina-v2-es jina-v2-de jina-v2-code roberta-bpe",
-      STEPS(gpt2), false, false, "mpt olmo" },
-    { "smollm starcoder refact command-r codeshell exaone minerva-7b mellum2", STEPS(digits_gpt2), false, false,
-      "command-r" },
-    { "qwen2 deepseek-r1-qwen megrez stablelm2 hunyuan kormo f2llmv2 solar-open grok-2", STEPS(cl100k_1), false, false,
-      "qwen2" },
+      STEPS(gpt2), false, false },
+    { "mpt olmo", STEPS(gpt2), false, false, .composes = true },
+    { "smollm starcoder refact codeshell exaone minerva-7b mellum2", STEPS(digits_gpt2), false, false },
+    { "command-r", STEPS(digits_gpt2), false, false, .composes = true },
+    { "deepseek-r1-qwen megrez stablelm2 hunyuan kormo f2llmv2 solar-open grok-2", STEPS(cl100k_1), false, false },
+    { "qwen2", STEPS(cl100k_1), false, false, .composes = true },
     { "llama-bpe llama3 llama-v3 falcon3 falcon-h1 pixtral midm-2.0 lfm2 jina-v5-nano", STEPS(cl100k_3), true, true },
     { "dbrx smaug-bpe glm4 chatglm-bpe", STEPS(cl100k_3), false, false },
     { "deepseek-v3 deepseek-v3.1 hunyuan-dense joyai-llm hy_v4", STEPS(deepseek3), false, false },
@@ -158,7 +159,7 @@ static const sl_pretok_known known[] = {
     { "granite-embed-multi-97m", STEPS(o200k_3), true, false },
     { "tekken", STEPS(tekken), true, true },
     { "kimi-k2", STEPS(kimi_k2), false, false },
-    { "qwen35", STEPS(qwen35), false, false, "qwen35" },
+    { "qwen35", STEPS(qwen35), false, false, .composes = true },
     { "falcon", STEPS(falcon), false, false },
     { "bloom poro-chat gpt3-finnish", STEPS(bloom), false, false },
     { "viking", STEPS(viking), false, false },
@@ -209,12 +210,6 @@ sl_status sl_pretok_unknown(const char *name, sl_err *err)
     }
     return sl_fail(err, SL_EUNSUPPORTED,
                    "pre-tokenizer \"%.40s\" is not known; known, with others that are the same: %s", name, list);
-}
-
-bool sl_pretok_composes(const char *name)
-{
-    const sl_pretok_known *k = sl_pretok_find(name);
-    return k && k->composing && names_have(k->composing, name);
 }
 
 bool sl_vocab_pre_adds_bos(const char *pre)

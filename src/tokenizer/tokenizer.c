@@ -236,7 +236,8 @@ static sl_status make_norm(sl_tokenizer *t, const sl_vocab *v, sl_err *err)
 {
     sl_norm_step nfc = { .kind = SL_NORM_NFC };
     sl_vocab named = *v;
-    if (v->pre && v->n_norms == 0 && sl_pretok_composes(v->pre)) {
+    const sl_pretok_known *known = v->pre ? sl_pretok_find(v->pre) : NULL;
+    if (known && known->composes && v->n_norms == 0) {
         named.norms = &nfc;
         named.n_norms = 1;
     }
