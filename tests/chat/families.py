@@ -14,12 +14,11 @@ Exits 77 (skipped) without jinja2 or without a network."""
 
 import argparse
 import json
-import os
 import subprocess
 import sys
-import venv
 
 import published
+from support import pypi  # found by published
 
 try:
     import reference
@@ -136,27 +135,13 @@ CONVERSATIONS = {
 PARTS = ("parts", "part in each turn")  # what a request makes of them depends on the template: test_prompt.c
 
 
-def own_transformers():
-    """Run again with a Python that has Transformers; make it first."""
-    home = published.cache() / "transformers-5.24.0"
-    python = home / "bin" / "python"
-    if not (home / "ready").exists():
-        venv.create(home, with_pip=True, clear=True)
-        if subprocess.run([python, "-m", "pip", "install", "-q", *PINNED], check=False).returncode != 0:
-            print("skipped: no Transformers here, and pip cannot get it")
-            sys.exit(77)
-        (home / "ready").touch()
-    os.execv(python, [str(python), *sys.argv])
-
-
 def transformers_renderer():
     """render(template, request) by Transformers' own code."""
     try:
         from transformers.utils import chat_template_utils as utils
     except ImportError:
-        if str(published.cache()) in sys.executable:
-            raise
-        own_transformers()
+        pypi.need("transformers", *PINNED)  # runs this again with them
+        raise
 
     class Clock(utils.datetime):
         @classmethod

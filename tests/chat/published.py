@@ -7,11 +7,15 @@ import json
 import os
 import pathlib
 import re
+import sys
 import tarfile
 import tempfile
 import urllib.parse
 import urllib.request
 import zipfile
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent))
+from support import pypi  # noqa: E402
 
 # project, file, its sha256, and which of its members are templates (a part of the path)
 SMALL = [
@@ -26,10 +30,6 @@ LARGE = [
     ("xinference", "xinference-1.10.0-py3-none-any.whl",
      "0846cdea08082f04fb1724a55ca60b3c55fae41820103de1aae3a322f9b29c51", "xinference/model/llm/llm_family.json"),
 ]
-
-
-def cache():
-    return pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache") / "sluice" / "test-cache"
 
 
 def download(project, file, sha256):
@@ -73,7 +73,7 @@ def templates(sources):
     """{"project/name": template} of all sources. OSError where one cannot be had."""
     found = {}
     for project, file, sha256, part in sources:
-        kept = cache() / ("templates-%s-%s.json" % (project, sha256[:12]))
+        kept = pypi.CACHE / ("templates-%s-%s.json" % (project, sha256[:12]))
         if not kept.exists():
             extracted = extract(file, download(project, file, sha256), part)
             kept.parent.mkdir(parents=True, exist_ok=True)

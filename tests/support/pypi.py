@@ -16,6 +16,9 @@ from pathlib import Path
 
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "sluice" / "test-cache"
 
+# The libraries that judge tokenizers, and what reads their files: pypi.need(*pypi.TOKENIZERS).
+TOKENIZERS = ("tokenizers", "tokenizers==0.23.3", "tiktoken==0.14.0", "sentencepiece==0.2.3", "protobuf==7.36.2", "gguf==0.19.0")
+
 
 def skip(why):
     print(f"SKIPPED: {why}", file=sys.stderr, flush=True)

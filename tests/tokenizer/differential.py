@@ -4,7 +4,7 @@
     python3 tests/tokenizer/differential.py BUILD_DIR MODEL.gguf [--texts N] [--seed S] [--pre NAME]
 
 Two vocabularies: MODEL's, and one in which any two bytes merge, so that a piece cut at another
-place gives other ids. The first call makes a venv in BUILD_DIR.
+place gives other ids. The libraries come from PyPI into the cache of tests/support/pypi.py.
 """
 import argparse
 import json
@@ -13,10 +13,14 @@ import random
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
 
-from random_text import all_points, random_text
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from support import pypi  # noqa: E402
 
-PACKAGES = ["tokenizers==0.23.3", "gguf==0.19.0"]
+pypi.need(*pypi.TOKENIZERS)
+import gguf  # noqa: E402
+from texts import all_points, random_text  # noqa: E402
 
 parser = argparse.ArgumentParser()
 parser.add_argument("build")
@@ -25,19 +29,6 @@ parser.add_argument("--texts", type=int, default=2000, help="for each pre-tokeni
 parser.add_argument("--seed", type=int, default=1)
 parser.add_argument("--pre", help="only this pre-tokenizer")
 args = parser.parse_args()
-
-try:
-    import gguf
-    import tokenizers
-except ImportError:
-    venv = os.path.join(args.build, "venv-tokenizers")
-    python = os.path.join(venv, "bin", "python")
-    if os.path.realpath(sys.prefix) == os.path.realpath(venv):
-        raise
-    if not os.path.exists(python):
-        subprocess.run([sys.executable, "-m", "venv", venv], check=True)
-    subprocess.run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", *PACKAGES], check=True)
-    os.execv(python, [python, *sys.argv])
 
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers, pre_tokenizers as pt  # noqa: E402
 

@@ -6,7 +6,7 @@
 Parts: `names` (every published pre-tokenizer, as its tokenizer.json has it, by the name in GGUF files
 too), `steps` (random sequences of steps), `patterns` (random patterns, small texts). A pattern that
 is refused by one side is not compared; refusals of ours that the library has none for are counted.
-The first call makes a venv in BUILD_DIR.
+The libraries come from PyPI into the cache of tests/support/pypi.py.
 """
 import argparse
 import json
@@ -14,10 +14,15 @@ import os
 import random
 import subprocess
 import sys
+from pathlib import Path
 
 os.environ.setdefault("RUST_BACKTRACE", "0")
 
-from random_text import all_points, random_text  # noqa: E402
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from support import pypi  # noqa: E402
+
+pypi.need(*pypi.TOKENIZERS)
+from texts import all_points, random_text  # noqa: E402
 
 parser = argparse.ArgumentParser()
 parser.add_argument("build")
@@ -26,18 +31,6 @@ parser.add_argument("--texts", type=int, default=400, help="for each published p
 parser.add_argument("--seed", type=int, default=1)
 parser.add_argument("--only", choices=["names", "steps", "patterns"])
 args = parser.parse_args()
-
-try:
-    import tokenizers  # noqa: F401
-except ImportError:
-    venv = os.path.join(args.build, "venv-tokenizers")
-    python = os.path.join(venv, "bin", "python")
-    if os.path.realpath(sys.prefix) == os.path.realpath(venv):
-        raise
-    if not os.path.exists(python):
-        subprocess.run([sys.executable, "-m", "venv", venv], check=True)
-    subprocess.run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "tokenizers==0.23.3", "gguf==0.19.0"], check=True)
-    os.execv(python, [python, *sys.argv])
 
 from tokenizers import Regex, pre_tokenizers as pt  # noqa: E402
 

@@ -22,7 +22,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from support import pypi  # noqa: E402
 
-pypi.need("tokenizers", "tokenizers==0.23.3", "tiktoken==0.14.0", "sentencepiece==0.2.3")
+pypi.need(*pypi.TOKENIZERS)
 import sentencepiece  # noqa: E402
 import tiktoken  # noqa: E402
 import tokenizers  # noqa: E402

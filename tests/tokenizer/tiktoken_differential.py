@@ -5,7 +5,7 @@ pair of bytes as a token: a text cut elsewhere has other ids.
 
     python3 tests/tokenizer/tiktoken_differential.py BUILD_DIR [--patterns N] [--texts N] [--seed S]
 
-The first call makes a venv in BUILD_DIR. What is between matches is dropped by tiktoken.
+The libraries come from PyPI into the cache of tests/support/pypi.py. What is between matches is dropped by tiktoken.
 """
 import argparse
 import json
@@ -13,10 +13,16 @@ import os
 import random
 import subprocess
 import sys
+from pathlib import Path
 
 os.environ.setdefault("RUST_BACKTRACE", "0")
 
-from random_text import all_points, random_text  # noqa: E402
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+from support import pypi  # noqa: E402
+
+pypi.need(*pypi.TOKENIZERS)
+import tiktoken  # noqa: E402
+from texts import all_points, random_text  # noqa: E402
 
 parser = argparse.ArgumentParser()
 parser.add_argument("build")
@@ -24,18 +30,6 @@ parser.add_argument("--patterns", type=int, default=2000)
 parser.add_argument("--texts", type=int, default=400, help="for each published pattern")
 parser.add_argument("--seed", type=int, default=1)
 args = parser.parse_args()
-
-try:
-    import tiktoken
-except ImportError:
-    venv = os.path.join(args.build, "venv-tiktoken")
-    python = os.path.join(venv, "bin", "python")
-    if os.path.realpath(sys.prefix) == os.path.realpath(venv):
-        raise
-    if not os.path.exists(python):
-        subprocess.run([sys.executable, "-m", "venv", venv], check=True)
-    subprocess.run([python, "-m", "pip", "install", "-q", "--disable-pip-version-check", "tiktoken==0.14.0"], check=True)
-    os.execv(python, [python, *sys.argv])
 
 CONTRACTIONS = r"(?i:'s|'t|'re|'ve|'m|'ll|'d)"
 WORDS = (r"[^\r\n\p{L}\p{N}]?[\p{Lu}\p{Lt}\p{Lm}\p{Lo}\p{M}%s]*[\p{Ll}\p{Lm}\p{Lo}\p{M}%s]+" + CONTRACTIONS + "?|"

@@ -20,7 +20,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from support import pypi  # noqa: E402
 
-pypi.need("toys", "tokenizers==0.23.3", "tiktoken==0.14.0", "sentencepiece==0.2.3", "protobuf==7.36.2")
+pypi.need(*pypi.TOKENIZERS)
 import sentencepiece  # noqa: E402
 import tiktoken  # noqa: E402
 from sentencepiece import sentencepiece_model_pb2 as pb  # noqa: E402

@@ -17,7 +17,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from support import pypi  # noqa: E402
 
-pypi.need("tokenizers", "tokenizers==0.23.3", "tiktoken==0.14.0", "sentencepiece==0.2.3")
+pypi.need(*pypi.TOKENIZERS)
 import sentencepiece  # noqa: E402
 from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, normalizers as N, pre_tokenizers as P, processors, trainers  # noqa: E402
 
