@@ -94,6 +94,8 @@ typedef struct sl_engine_options {
     const char *attn;    /* "flash", "plain" */
     size_t attn_window;  /* positions that a query sees, if fewer than the model's own; 0: those */
     size_t trace_spans;  /* ring of each thread; 0: no trace */
+    bool prefix_cache;   /* keep what an ended request has read and said until its place is needed: a later request
+                            that begins with the same tokens reads only the rest, to the same bits */
 } sl_engine_options;
 
 /* Bytes that an engine will take, before it takes them. */
@@ -218,6 +220,7 @@ SL_API bool sl_engine_poll(sl_engine *e, sl_event *out);
 /* Since the engine was made. */
 typedef struct sl_engine_stats {
     uint64_t steps, prompt_tokens, generated_tokens;
+    uint64_t kept_tokens;   /* of prompts, found in the cache (prefix_cache); prompt_tokens are those that were read */
     uint64_t barriers;      /* executed */
     uint64_t written_bytes; /* to the workspace */
     size_t kv_pages_used, kv_pages;

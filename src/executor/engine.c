@@ -182,14 +182,31 @@ void sl_engine_describe(const sl_engine *e, sl_engine_info *out)
 
 /* ---- slots ---------------------------------------------------------------------- */
 
+/* Forget all but the first n positions of a slot. The page with the last of them is its own from then on: it will be
+ * written to. There is a free one for the copy, since the pool has a page for every row of every slot's table, and the
+ * shared one stands in two of them. */
+static void keep_positions(sl_engine *e, sl_slot *slot, size_t n)
+{
+    const size_t P = e->settings.kv.P;
+    uint32_t *page = e->table + (size_t)(slot - e->slot) * e->settings.pages_per_seq;
+    for (size_t i = sl_div_up(n, P); i < sl_div_up(slot->n_pos, P); i++)
+        sl_kv_page_drop(e->kv, page[i]);
+    slot->n_pos = n;
+    if (n % P == 0 || !sl_kv_page_is_shared(e->kv, page[n / P]))
+        return;
+    const uint32_t others = page[n / P];
+    page[n / P] = sl_kv_page_take(e->kv);
+    sl_kv_page_copy(e->kv, page[n / P], others);
+    sl_kv_page_drop(e->kv, others);
+}
+
 /* `token`: of SL_FINISH_STOP, else -1. */
 static void free_slot(sl_engine *e, sl_slot *slot, sl_finish finish, int32_t token)
 {
-    const size_t row = (size_t)(slot - e->slot) * e->settings.pages_per_seq;
-    for (size_t i = 0; i < sl_div_up(slot->n_pos, e->settings.kv.P); i++)
-        sl_kv_page_drop(e->kv, e->table[row + i]);
     sl_job *job = slot->job;
-    *slot = (sl_slot){ .said = slot->said };
+    if (!e->settings.prefix_cache)
+        keep_positions(e, slot, 0);
+    *slot = (sl_slot){ .said = slot->said, .n_pos = slot->n_pos };
     e->n_running--;
     sl_job_end(e, job, finish, token);
 }
@@ -201,21 +218,55 @@ bool sl_engine_busy(const sl_engine *e)
 
 /* ---- one step ---------------------------------------------------------------- */
 
+static size_t alike(const int32_t *a, const int32_t *b, size_t n)
+{
+    size_t i = 0;
+    while (i < n && a[i] == b[i])
+        i++;
+    return i;
+}
+
+/* How much of a prompt a free slot has kept: not its last token, which is fed for its logits. */
+static size_t kept(const sl_engine *e, const sl_slot *slot, const sl_request *r)
+{
+    if (!e->settings.prefix_cache || r->prompt_logits)
+        return 0;
+    return alike(slot->said, r->prompt, SL_MIN(slot->n_pos, r->n_prompt - 1));
+}
+
+/* The free slot that has kept most of the prompt; of those with as much the one that loses least. NULL: none is free.
+ */
+static sl_slot *find_slot(const sl_engine *e, const sl_request *r)
+{
+    sl_slot *best = NULL;
+    size_t most = 0;
+    for (sl_slot *slot = e->slot; slot < e->slot + e->settings.n_seqs; slot++) {
+        const size_t n = slot->job ? 0 : kept(e, slot, r);
+        if (!slot->job && (!best || n > most || (n == most && slot->n_pos < best->n_pos))) {
+            most = n;
+            best = slot;
+        }
+    }
+    return best;
+}
+
 static void admit(sl_engine *e)
 {
+    sl_slot *slot = NULL;
     for (size_t i = 0; i < e->settings.n_seqs; i++)
         if (e->slot[i].job && e->slot[i].job->cancelled)
             free_slot(e, &e->slot[i], SL_FINISH_CANCEL, -1);
-    for (size_t i = 0; i < e->settings.n_seqs && e->queue; i++) {
-        if (e->slot[i].job)
-            continue;
+    while (e->queue && (slot = find_slot(e, &e->queue->request))) {
         sl_job *job = e->queue;
         e->queue = job->next;
         if (!e->queue)
             e->queue_end = &e->queue;
-        e->slot[i].job = job;
-        e->slot[i].n_said = job->request.n_prompt;
-        memcpy(e->slot[i].said, job->request.prompt, job->request.n_prompt * sizeof *job->request.prompt);
+        job->fed = kept(e, slot, &job->request);
+        keep_positions(e, slot, job->fed);
+        e->stats.kept_tokens += job->fed;
+        slot->job = job;
+        slot->n_said = job->request.n_prompt;
+        memcpy(slot->said, job->request.prompt, job->request.n_prompt * sizeof *job->request.prompt);
         e->n_running++;
     }
 }
@@ -226,11 +277,7 @@ static void admit(sl_engine *e)
  * logits. */
 static size_t in_common(const sl_slot *slot, const sl_slot *relative)
 {
-    const size_t most = SL_MIN(slot->n_said - 1, relative->n_said);
-    size_t n = 0;
-    while (n < most && slot->said[n] == relative->said[n])
-        n++;
-    return n;
+    return alike(slot->said, relative->said, SL_MIN(slot->n_said - 1, relative->n_said));
 }
 
 /* Share what the relative's n first positions fill: whole pages, and a copy of the one that both would write to. */
@@ -453,7 +500,7 @@ sl_status sl_engine_step(sl_engine *e, sl_err *err)
 
 sl_status sl_engine_feed(sl_engine *e, const sl_feed *feed, size_t n_feeds, sl_err *err)
 {
-    assert(!sl_engine_busy(e) && !e->in_callback);
+    assert(!sl_engine_busy(e) && !e->in_callback && !e->settings.prefix_cache);
     const size_t n_ctx = e->settings.n_ctx;
     size_t n = 0, n_outputs = 0;
     for (size_t i = 0; i < n_feeds; i++) {
@@ -478,12 +525,8 @@ sl_status sl_engine_feed(sl_engine *e, const sl_feed *feed, size_t n_feeds, sl_e
 
 void sl_engine_rewind(sl_engine *e, size_t seq, size_t n_pos)
 {
-    sl_slot *slot = &e->slot[seq];
-    const size_t P = e->settings.kv.P, row = seq * e->settings.pages_per_seq;
-    assert(!slot->job && n_pos <= slot->n_pos);
-    for (size_t page = sl_div_up(n_pos, P); page < sl_div_up(slot->n_pos, P); page++)
-        sl_kv_page_drop(e->kv, e->table[row + page]);
-    slot->n_pos = n_pos;
+    assert(!e->slot[seq].job && n_pos <= e->slot[seq].n_pos);
+    keep_positions(e, &e->slot[seq], n_pos);
 }
 
 void sl_engine_get_stats(const sl_engine *e, sl_engine_stats *out)

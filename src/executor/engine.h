@@ -11,7 +11,7 @@ typedef struct sl_feed {
     bool logits; /* of the last of them */
 } sl_feed;
 
-/* One step in which each sequence grows by its tokens. No request may wait or run, and before
+/* One step in which each sequence grows by its tokens. No request may wait or run, none may have been kept, and before
  * the next one all sequences are rewound to 0. SL_EINVAL: more tokens than a step, or more
  * positions than a sequence holds; SL_ENOMEM (eager mode). */
 sl_status sl_engine_feed(sl_engine *e, const sl_feed *feed, size_t n_feeds, sl_err *err);

@@ -32,7 +32,7 @@ typedef struct sl_slot {
     sl_job *job;   /* NULL: free */
     int32_t *said; /* [n_ctx + 1] prompt and generated tokens; the last generated one is not yet in the KV cache */
     size_t n_said;
-    size_t n_pos; /* positions filled */
+    size_t n_pos; /* positions filled; of a free slot with --prefix-cache: kept, and said[0..n_pos) is what they hold */
     bool waits;   /* in this step, for a relative that reads what both begin with */
 } sl_slot;
 

@@ -114,7 +114,7 @@ static sl_status read_kv(sl_settings *s, const sl_net *net, const sl_engine_opti
 
 sl_status sl_settings_read(sl_settings *s, const sl_net *net, const sl_engine_options *o, sl_err *err)
 {
-    *s = (sl_settings){ .trace_spans = o->trace_spans };
+    *s = (sl_settings){ .trace_spans = o->trace_spans, .prefix_cache = o->prefix_cache };
     sl_env *env = &s->plan.env;
     sl_limits *l = &env->limits;
     size_t act = 0, mode = 0, attn = 0;

@@ -13,6 +13,7 @@ typedef struct sl_settings {
     sl_kv_shape kv;
     size_t n_ctx; /* positions of a sequence, as asked; plan.env.limits has whole pages */
     size_t n_seqs, pages_per_seq, trace_spans;
+    bool prefix_cache;
     sl_isa isa;
 } sl_settings;
 

@@ -106,6 +106,12 @@ void sl_kv_page_share(sl_kv *kv, uint32_t page)
     kv->owners[page]++;
 }
 
+bool sl_kv_page_is_shared(const sl_kv *kv, uint32_t page)
+{
+    assert(page < kv->shape.n_pages && kv->owners[page]);
+    return kv->owners[page] > 1;
+}
+
 void sl_kv_page_drop(sl_kv *kv, uint32_t page)
 {
     assert(page < kv->shape.n_pages && kv->owners[page]);

@@ -36,7 +36,8 @@ size_t sl_kv_position_bytes(const sl_kv_shape *shape);
 size_t sl_kv_pages_free(const sl_kv *kv);
 uint32_t sl_kv_page_take(sl_kv *kv);             /* a free page must exist; the one dropped last comes first */
 void sl_kv_page_share(sl_kv *kv, uint32_t page); /* one more owner of a page in use; nobody writes to it from now on */
-void sl_kv_page_drop(sl_kv *kv, uint32_t page);  /* free when its last owner drops it */
+bool sl_kv_page_is_shared(const sl_kv *kv, uint32_t page);
+void sl_kv_page_drop(sl_kv *kv, uint32_t page); /* free when its last owner drops it */
 void sl_kv_page_copy(sl_kv *kv, uint32_t to, uint32_t from);
 
 sl_kv_head sl_kv_k(const sl_kv *kv, uint32_t page, size_t layer, size_t head);

@@ -109,6 +109,40 @@ static void assert_same_when_forked(const sl_model *m, const sl_engine_options *
     sl_engine_destroy(e);
 }
 
+/* A conversation: first some tokens, then all of it, of which the engine has kept what it read and said. */
+static void assert_same_when_kept(const sl_model *m, const sl_engine_options *options, const int32_t *prompt, size_t n,
+                                  const run_result *want)
+{
+    sl_engine_options o = *options;
+    run_result first = { 0 }, then = { 0 };
+    sl_engine *e = NULL;
+    sl_engine_stats stats;
+    sl_err err = { 0 };
+    o.kv_page = 16;
+    o.prefix_cache = true;
+    if (sl_engine_create(&e, m, &o, &err))
+        fail_msg("%s", err.msg);
+    sl_request r = { .prompt = prompt, .n_prompt = n, .top_p = 1.0f, .on_event = run_collect, .user = &first };
+    r.n_predict = 2;
+    r.ignore_eos = true;
+    assert_int_equal(sl_engine_submit(e, &r, NULL, &err), SL_OK);
+    run_all(e);
+    r.user = &then;
+    r.n_predict = N_PREDICT;
+    assert_int_equal(sl_engine_submit(e, &r, NULL, &err), SL_OK);
+    run_all(e);
+    sl_engine_get_stats(e, &stats);
+    assert_int_equal(stats.kept_tokens, n - 1);
+    const size_t row = want->n_vocab * sizeof(float);
+    assert_int_equal(then.n_tokens, N_PREDICT);
+    assert_memory_equal(then.tokens, want->tokens, then.n_tokens * sizeof *want->tokens);
+    assert_memory_equal(then.first, want->logits + (n - 1) * want->n_vocab, row);
+    assert_memory_equal(then.logits, want->logits + n * want->n_vocab, then.n_rows * row);
+    run_result_free(&first);
+    run_result_free(&then);
+    sl_engine_destroy(e);
+}
+
 static void same_bits(const char *act, const char *kv_type)
 {
     static const sl_engine_options variants[] = {
@@ -154,6 +188,7 @@ static void same_bits(const char *act, const char *kv_type)
         run_result_free(&got);
     }
     assert_same_when_forked(m, &plain, prompt, n, &want);
+    assert_same_when_kept(m, &plain, prompt, n, &want);
     run_result_free(&want);
     sl_model_close(m);
 }
