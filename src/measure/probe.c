@@ -78,6 +78,26 @@ bool sl_peak_by_name(const char *name, sl_peak *out)
     return false;
 }
 
+sl_peak sl_peak_of(const char *format, bool int8)
+{
+    static const char *const bytes[] = { "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q4_K", "Q5_K", "Q6_K" };
+    static const char *const words[] = { "Q8_0", "Q3_K", "IQ4_NL", "IQ4_XS", "TQ1_0", "TQ2_0", "MXFP4" };
+    for (size_t i = 0; int8 && i < SL_COUNT(bytes); i++)
+        if (strcmp(format, bytes[i]) == 0)
+            return SL_PEAK_INT8_AVX2_MADDUBS_PAIRED;
+    for (size_t i = 0; int8 && i < SL_COUNT(words); i++)
+        if (strcmp(format, words[i]) == 0)
+            return SL_PEAK_INT8_AVX2_MADD16;
+    return SL_PEAK_FMA_AVX2_F32;
+}
+
+double sl_peak_run(sl_peak peak, size_t steps)
+{
+    assert(PEAKS[peak].run);
+    PEAKS[peak].run(steps);
+    return PEAKS[peak].ops * SL_PROBE_CHAINS * (double)steps;
+}
+
 bool sl_peak_present(sl_peak peak)
 {
 #if defined(__x86_64__)
@@ -246,6 +266,15 @@ static sl_probe_read_fn *choose_read(void)
         return sl_probe_read_avx2;
 #endif
     return read_scalar;
+}
+
+uint64_t sl_read_run(const void *p, size_t bytes, sl_read_pattern pattern, size_t n)
+{
+    sl_probe_read_fn *const read = choose_read();
+    uint64_t mix = 0;
+    for (size_t i = 0; i < n; i++)
+        mix ^= read(p, bytes, pattern.streams, pattern.ahead);
+    return mix;
 }
 
 /* ---- the probe ---------------------------------------------------------------- */

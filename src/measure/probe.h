@@ -17,6 +17,7 @@
 
 #include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include "base/pool.h"
 #include "base/status.h"
 #include "base/str.h"
@@ -49,12 +50,22 @@ const char *sl_peak_name(sl_peak peak);               /* "int8_avx2_madd16" */
 const char *sl_peak_key(sl_peak peak);                /* "int8_avx2_madd16_GOPs" */
 bool sl_peak_by_name(const char *name, sl_peak *out); /* false: no such name */
 bool sl_peak_present(sl_peak peak);                   /* the CPU has the instructions */
+/* The yardstick of products of weights of this format ("Q4_0") with 8-bit or f32 activations, as in bench/README.md. */
+sl_peak sl_peak_of(const char *format, bool int8);
+
+/* About `steps` steps of a peak's sequence on this thread, and nothing else: for callers with a clock of their own.
+ * Returns the operations that were done; the CPU has the instructions (sl_peak_present). */
+double sl_peak_run(sl_peak peak, size_t steps);
 
 /* How an array is read: in `streams` equal parts in turn, with a prefetch `ahead` bytes
  * before use (0: none). Some machines fill the bus only with more of either. */
 typedef struct sl_read_pattern {
     size_t streams, ahead;
 } sl_read_pattern;
+
+/* Read `bytes` at p n times on this thread, with that pattern: bytes a multiple of streams * 256, p aligned to 64.
+ * Returns a mix of what was read. */
+uint64_t sl_read_run(const void *p, size_t bytes, sl_read_pattern pattern, size_t n);
 
 typedef struct sl_probe sl_probe;
 

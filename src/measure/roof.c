@@ -3,21 +3,6 @@
 #include "base/num.h"
 #include "measure/bench.h"
 
-/* What bounds a product of weights of this format with the activations they are multiplied by. */
-static sl_peak yardstick(const sl_engine_info *e, const char *format)
-{
-    static const char *const bytes[] = { "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q4_K", "Q5_K", "Q6_K" };
-    static const char *const words[] = { "Q8_0", "Q3_K", "IQ4_NL", "IQ4_XS", "TQ1_0", "TQ2_0", "MXFP4" };
-    const bool int8 = strcmp(e->act, "int8") == 0;
-    for (size_t i = 0; int8 && i < SL_COUNT(bytes); i++)
-        if (strcmp(format, bytes[i]) == 0)
-            return SL_PEAK_INT8_AVX2_MADDUBS_PAIRED;
-    for (size_t i = 0; int8 && i < SL_COUNT(words); i++)
-        if (strcmp(format, words[i]) == 0)
-            return SL_PEAK_INT8_AVX2_MADD16;
-    return SL_PEAK_FMA_AVX2_F32;
-}
-
 static double elements(const sl_tensor_info *t)
 {
     double n = 1.0;
@@ -50,7 +35,7 @@ static void add_tensor(sl_bench_cost *c, const sl_engine_info *e, const sl_tenso
 {
     c->bytes += steps * (double)t->bytes;
     if (t->n_dims > 1)
-        c->ops[yardstick(e, t->format)] += 2.0 * elements(t) * tokens;
+        c->ops[sl_peak_of(t->format, strcmp(e->act, "int8") == 0)] += 2.0 * elements(t) * tokens;
 }
 
 sl_bench_cost sl_bench_test_cost(const sl_model *m, const sl_engine_info *e, const sl_bench_test *test)

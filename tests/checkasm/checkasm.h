@@ -13,6 +13,7 @@
 #include <stddef.h>
 #include <stdint.h>
 #include "kernels/kernels.h"
+#include "measure/probe.h"
 
 typedef struct ca_state ca_state;
 
@@ -71,6 +72,19 @@ void ca_fill(ca *c, float *x, size_t n, ca_kind kind);
 /* With --bench: time fn(arg) and print a line; else nothing. Bytes moved and floating-point
  * operations of one call as the caller counts them; 0: not stated. */
 void ca_time(ca *c, void (*fn)(void *arg), void *arg, double bytes, double flops);
+
+/* What a call must read and compute at least, and by what sequence of instructions. */
+typedef struct ca_roof {
+    const void *data; /* aligned to 64 */
+    size_t bytes;
+    double ops;
+    sl_peak peak;
+} ca_roof;
+
+/* As ca_time, for a kernel that has a roof: reading and the peak are timed in turn with it, on the same thread, and the
+ * best of each is taken. Prints the share of the peak and of the roof, the larger of the times for bytes and for ops.
+ */
+void ca_time_roof(ca *c, void (*fn)(void *arg), void *arg, const ca_roof *roof);
 
 /* ---- subjects: one file each ------------------------------------------------- */
 

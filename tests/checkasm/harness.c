@@ -248,18 +248,26 @@ static int compare_doubles(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
+enum { SAMPLES_MAX = 201 };
+#define SAMPLE_S 50e-6 /* long enough for the clock */
+#define CASE_S   50e-3 /* what the samples fill */
+
+static size_t calls_of_a_sample(void (*fn)(void *), void *arg)
+{
+    size_t n = 1;
+    while (time_calls(fn, arg, n) * (double)n < SAMPLE_S)
+        n *= 2;
+    return n;
+}
+
 void ca_time(ca *c, void (*fn)(void *arg), void *arg, double bytes, double flops)
 {
     if (!c->bench)
         return;
-    /* A sample is long enough for the clock; samples fill about 50 ms. */
-    enum { SAMPLES_MAX = 201 };
-    size_t n = 1;
-    while (time_calls(fn, arg, n) * (double)n < 50e-6)
-        n *= 2;
+    const size_t n = calls_of_a_sample(fn, arg);
     double t[SAMPLES_MAX];
     size_t samples = 0;
-    for (double begin = seconds(); samples < SAMPLES_MAX && (samples < 5 || seconds() - begin < 0.05); samples++)
+    for (double begin = seconds(); samples < SAMPLES_MAX && (samples < 5 || seconds() - begin < CASE_S); samples++)
         t[samples] = time_calls(fn, arg, n);
     qsort(t, samples, sizeof *t, compare_doubles);
     const double best = t[0], median = t[samples / 2];
@@ -270,5 +278,50 @@ void ca_time(ca *c, void (*fn)(void *arg), void *arg, double bytes, double flops
     if (flops > 0)
         printf(",\"gflop_s\":%.2f", flops / median * 1e-9);
     printf("}\n");
+    fflush(stdout);
+}
+
+/* Seconds for an operation of the peak. */
+static double time_peak(sl_peak peak)
+{
+    const double t = seconds(), ops = sl_peak_run(peak, 5000);
+    return (seconds() - t) / ops;
+}
+
+/* Seconds for a byte. Small data is read over and over: the pass asks for the CPU's instructions first, which is slow
+ * on virtual machines. */
+static double time_read(const ca_roof *roof)
+{
+    static volatile uint64_t sink;
+    const size_t streams = 4, bytes = roof->bytes / (streams * 256) * (streams * 256);
+    const size_t n = 1 + ((size_t)32 << 20) / bytes;
+    const double t = seconds();
+    sink = sl_read_run(roof->data, bytes, (sl_read_pattern){ .streams = streams }, n);
+    (void)sink;
+    return (seconds() - t) / (double)(n * bytes);
+}
+
+void ca_time_roof(ca *c, void (*fn)(void *arg), void *arg, const ca_roof *roof)
+{
+    if (!c->bench)
+        return;
+    const bool has_peak = sl_peak_present(roof->peak);
+    const size_t n = calls_of_a_sample(fn, arg);
+    double call = HUGE_VAL, byte = HUGE_VAL, op = has_peak ? HUGE_VAL : 0;
+    size_t samples = 0;
+    for (double begin = seconds(); samples < 5 || seconds() - begin < CASE_S; samples++) {
+        if (has_peak)
+            op = fmin(op, time_peak(roof->peak));
+        byte = fmin(byte, time_read(roof));
+        call = fmin(call, time_calls(fn, arg, n));
+    }
+    const double read_s = byte * (double)roof->bytes, compute_s = op * roof->ops;
+    printf("{\"isa\":\"%s\",\"case\":\"%s\",\"best_ns\":%.1f,\"gb_s\":%.2f,\"read_gb_s\":%.2f,\"gop_s\":%.2f",
+           sl_isa_name(c->isa), c->state->name, call * 1e9, (double)roof->bytes / call * 1e-9, 1e-9 / byte,
+           roof->ops / call * 1e-9);
+    if (has_peak)
+        printf(",\"peak\":\"%s\",\"peak_gop_s\":%.2f,\"peak_share\":%.3f", sl_peak_name(roof->peak), 1e-9 / op,
+               compute_s / call);
+    printf(",\"roof_share\":%.3f}\n", fmax(read_s, compute_s) / call);
     fflush(stdout);
 }

@@ -161,7 +161,7 @@ static void make_weights(ca *c, product *p)
     size_t row_bytes = 0;
     if (!sl_quant_row_bytes(s->format, s->K, &row_bytes))
         ca_fail(c, "the test's own shape is wrong");
-    uint8_t *data = ca_buf(c, s->R * row_bytes);
+    uint8_t *data = (c->bench ? ca_buf64 : ca_buf)(c, s->R * row_bytes);
     if (sl_quant_get(s->format)->block == 1)
         fill_floats(c, data, s);
     else
@@ -361,16 +361,19 @@ static void bench(ca *c, const void *arg)
     const shape *s = arg;
     product p = make(c, s, sl_linear_needs(c->k, s->act, s->format, s->T));
     run(&p);
-    const double n = (double)s->R * (double)s->K * (double)s->T;
-    ca_time(c, run, &p, s->T == 1 ? (double)s->R * (double)p.w.row_bytes : 0, 2 * n);
+    const ca_roof roof = { .data = p.w.data,
+                           .bytes = s->R * p.w.row_bytes,
+                           .ops = 2 * (double)s->R * (double)s->K * (double)s->T,
+                           .peak = sl_peak_of(sl_format_name(s->format), s->act == SL_ACT_Q8) };
+    ca_time_roof(c, run, &p, &roof);
 }
 
 static void bench_format(ca *c, shape s)
 {
-    /* Decode: a matrix out of L2 or L3, and one that no cache holds. Prefill: 512 tokens. */
-    static const size_t shapes[][3] = {
-        { 1024, 1024, 1 }, { 32768, 3072, 1 }, { 768, 576, 512 }, { 512, 1024, 512 }, { 512, 3072, 512 }
-    };
+    /* One token and eight: a matrix that the second-level cache holds, and one that no cache holds. Prompts: a
+     * tile's rows, by 512 tokens. */
+    static const size_t shapes[][3] = { { 256, 1024, 1 }, { 32768, 3072, 1 }, { 256, 1024, 8 }, { 32768, 3072, 8 },
+                                        { 64, 576, 512 }, { 64, 1024, 512 },  { 64, 3072, 512 } };
     const size_t block = sl_quant_get(s.format)->block;
     for (size_t i = 0; i < (c->isa == SL_ISA_SCALAR ? 1 : SL_COUNT(shapes)); i++) {
         s.R = shapes[i][0], s.K = sl_round_up(shapes[i][1], block), s.T = shapes[i][2];

@@ -51,6 +51,23 @@ static void every_pattern_reads_every_byte(void **state)
 }
 #endif
 
+static void formats_have_the_yardstick_of_their_bits(void **state)
+{
+    (void)state;
+    assert_int_equal(sl_peak_of("Q4_0", true), SL_PEAK_INT8_AVX2_MADDUBS_PAIRED);
+    assert_int_equal(sl_peak_of("Q8_0", true), SL_PEAK_INT8_AVX2_MADD16);
+    assert_int_equal(sl_peak_of("Q8_0", false), SL_PEAK_FMA_AVX2_F32);
+    assert_int_equal(sl_peak_of("BF16", true), SL_PEAK_FMA_AVX2_F32);
+}
+
+static void one_thread_counts_its_own_operations(void **state)
+{
+    (void)state;
+    if (!sl_peak_present(SL_PEAK_FMA_AVX2_F32))
+        skip();
+    assert_true(sl_peak_run(SL_PEAK_FMA_AVX2_F32, 3) == 3.0 * SL_PROBE_CHAINS * 16);
+}
+
 static void measures_what_the_cpu_has(void **state)
 {
     (void)state;
@@ -136,6 +153,8 @@ int main(void)
 #if defined(__x86_64__)
         cmocka_unit_test(every_pattern_reads_every_byte),
 #endif
+        cmocka_unit_test(formats_have_the_yardstick_of_their_bits),
+        cmocka_unit_test(one_thread_counts_its_own_operations),
         cmocka_unit_test(measures_what_the_cpu_has),
         cmocka_unit_test(roofline_has_all_keys),
         cmocka_unit_test(refuses_what_it_cannot_do),
