@@ -6,6 +6,8 @@
 #include <string.h>
 #if defined(__x86_64__)
 #include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 #endif
 
 static const char *const isa_names[SL_ISA_COUNT] = {
@@ -35,13 +37,13 @@ static bool has_all(uint64_t value, uint64_t mask)
     return (value & mask) == mask;
 }
 
-sl_isa sl_cpu_isa_of(const sl_cpuid *id)
+sl_isa sl_cpu_isa_of(const sl_cpuid *id, bool (*ask_tiles)(void))
 {
     if (!has_all(id->leaf1_ecx, L1C_AVX2) || !has_all(id->leaf7_ebx, L7B_AVX2) || !has_all(id->xcr0, XCR0_AVX))
         return SL_ISA_SCALAR;
     if (!has_all(id->leaf7_ebx, L7B_AVX512) || !has_all(id->leaf7_ecx, L7C_AVX512) || !has_all(id->xcr0, XCR0_AVX512))
         return SL_ISA_AVX2;
-    return has_all(id->leaf7_edx, L7D_AMX) && has_all(id->xcr0, XCR0_AMX) ? SL_ISA_AMX : SL_ISA_AVX512;
+    return has_all(id->leaf7_edx, L7D_AMX) && has_all(id->xcr0, XCR0_AMX) && ask_tiles() ? SL_ISA_AMX : SL_ISA_AVX512;
 }
 
 #if defined(__x86_64__)
@@ -64,7 +66,20 @@ static sl_cpuid read_cpuid(void)
     }
     return id;
 }
+
+/* Linux saves the 8 KiB of tile registers only for processes that asked; the first tile instruction of another one
+ * ends it. The leave holds for all threads, older ones too. Source: the kernel's Documentation/arch/x86/xstate.rst. */
+static bool ask_tiles(void)
+{
+    enum { REQ_XCOMP_PERM = 0x1023, TILE_DATA = 18 };
+    return syscall(SYS_arch_prctl, REQ_XCOMP_PERM, TILE_DATA) == 0;
+}
 #else
+static bool ask_tiles(void)
+{
+    return false;
+}
+
 static sl_cpuid read_cpuid(void)
 {
     return (sl_cpuid){ 0 };
@@ -74,7 +89,7 @@ static sl_cpuid read_cpuid(void)
 sl_isa sl_cpu_isa(void)
 {
     const sl_cpuid id = read_cpuid();
-    return sl_cpu_isa_of(&id);
+    return sl_cpu_isa_of(&id, ask_tiles);
 }
 
 sl_status sl_cpu_isa_parse(const char *text, sl_isa best, sl_isa *out, sl_err *err)

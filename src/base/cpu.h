@@ -2,7 +2,9 @@
 #ifndef SL_BASE_CPU_H
 #define SL_BASE_CPU_H
 
+#include <stdbool.h>
 #include <stddef.h>
+#include <stdint.h>
 #include "base/status.h"
 
 /* Instruction sets that have a kernel folder, each including those before it. */
@@ -17,22 +19,57 @@ typedef enum sl_isa {
 const char *sl_isa_name(sl_isa isa);
 
 /* The best one that CPU and operating system allow, no matter whether kernels exist.
- * avx2 asks for AVX2, FMA and F16C together. */
+ * avx2 asks for AVX2, FMA and F16C together. amx: Linux gave this process, all its threads, leave to use tile
+ * registers, which this call asks for; refused, it is avx512. */
 sl_isa sl_cpu_isa(void);
 
 /* The ceiling that the environment sets: SLUICE_CPU=scalar|avx2|avx512|amx, default the
  * CPU's best. SL_EINVAL for another word, or for one that the CPU lacks. */
 sl_status sl_cpu_isa_ceiling(sl_isa *out, sl_err *err);
 
-/* Threads that this process can really use: physical cores in the affinity mask, not
- * more than the cgroup (v1 or v2) quota rounded up; at least 1. */
-size_t sl_cpu_threads(void);
-
 /* Ask for the cache line at p, which need not be readable. */
 static inline void sl_cpu_prefetch(const void *p)
 {
     __builtin_prefetch(p);
 }
+
+/* ---- what this process may use ------------------------------------------------- */
+
+/* CPUs by number; Linux on x86 counts up to 8192. */
+#define SL_CPU_MAX 8192
+typedef struct sl_cpu_set {
+    uint64_t bits[SL_CPU_MAX / 64];
+} sl_cpu_set;
+
+static inline bool sl_cpu_set_has(const sl_cpu_set *set, size_t cpu)
+{
+    return cpu < SL_CPU_MAX && (set->bits[cpu / 64] >> cpu % 64 & 1);
+}
+static inline void sl_cpu_set_add(sl_cpu_set *set, size_t cpu)
+{
+    set->bits[cpu / 64] |= (uint64_t)1 << cpu % 64;
+}
+size_t sl_cpu_set_count(const sl_cpu_set *set);
+
+#define SL_CPU_NO_QUOTA SIZE_MAX
+
+/* From the calling thread's affinity mask (in which the cgroup's cpuset is), the cgroup's CPU quota (v1 or v2) and
+ * the description of cores. Work of equal shares waits for the slowest thread, so each gets a whole core of its own. */
+typedef struct sl_cpu_use {
+    size_t n_online;    /* CPUs of the machine; 0: unknown */
+    size_t n_cpus;      /* in the mask */
+    size_t n_cores;     /* physical ones behind them */
+    size_t n_fast;      /* of these, those not far slower than the fastest; all where cores are alike */
+    size_t quota_milli; /* thousandths of a CPU, or SL_CPU_NO_QUOTA */
+    size_t n_threads;   /* what to start: fast cores, at most the quota rounded down; at least 1 */
+    sl_cpu_set cores;   /* one CPU of each fast core */
+} sl_cpu_use;
+
+void sl_cpu_get_use(sl_cpu_use *out);
+/* Its n_threads. */
+size_t sl_cpu_threads(void);
+/* "4 threads: the cgroup's quota is 4.5 CPUs, of 8 cores" - and what speaks for it. */
+void sl_cpu_use_text(const sl_cpu_use *use, char *out, size_t size);
 
 typedef struct sl_cpu_info {
     char model[64];                       /* from /proc/cpuinfo; "unknown" elsewhere */

@@ -1,23 +1,16 @@
-/* cpu_use.c - what this process may use of the machine: affinity mask, cgroup limits, cores, caches.
- *
- * A cgroup's limit binds its children too, so every group from the process' own up to the root
- * counts. /proc/self/cgroup may name a path that this mount of /sys/fs/cgroup does not show (a
- * container without a namespace of its own: its own group is then the root of the mount); such
- * groups are passed over and the walk upward ends at that root. */
+/* cpu_use.c - what this process may use of the machine: affinity mask, quota, cores, caches. */
 #include "base/cpu.h"
 #include "base/cpu_in.h"
 
-#include <errno.h>
-#include <fcntl.h>
-#include <inttypes.h>
 #include <limits.h>
 #include <sched.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
 
+#include "base/cgroup_in.h"
 #include "base/num.h"
+#include "base/proc_in.h"
 
 void sl_cpu_affinity(sl_cpu_set *out)
 {
@@ -26,7 +19,7 @@ void sl_cpu_affinity(sl_cpu_set *out)
         sl_cpu_set_add(out, 0);
 }
 
-static size_t set_count(const sl_cpu_set *set)
+size_t sl_cpu_set_count(const sl_cpu_set *set)
 {
     size_t n = 0;
     for (size_t i = 0; i < SL_COUNT(set->bits); i++)
@@ -34,256 +27,166 @@ static size_t set_count(const sl_cpu_set *set)
     return n;
 }
 
-/* The beginning of a small file, terminated; false where there is none. */
-static bool read_text(const char *path, char *buf, size_t size)
-{
-    const int fd = open(path, O_RDONLY | O_CLOEXEC);
-    if (fd < 0)
-        return false;
-    size_t used = 0;
-    ssize_t n = 0;
-    while (used < size - 1 && ((n = read(fd, buf + used, size - 1 - used)) > 0 || (n < 0 && errno == EINTR)))
-        used += n > 0 ? (size_t)n : 0;
-    close(fd);
-    buf[used] = '\0';
-    return n >= 0;
-}
-
-static bool read_at(char *buf, size_t size, const char *dir, const char *file)
-{
-    char path[PATH_MAX];
-    const int n = snprintf(path, sizeof path, "%s/%s", dir, file);
-    return n > 0 && (size_t)n < sizeof path && read_text(path, buf, size);
-}
-
-/* A number at *text, which then stands behind it; false where there is none. */
-static bool take_number(const char **text, uint64_t *out)
-{
-    char *end = NULL;
-    if (**text < '0' || **text > '9')
-        return false;
-    *out = strtoull(*text, &end, 10);
-    *text = end;
-    return true;
-}
-
-/* ---- cgroups ------------------------------------------------------------------------------ */
-
-typedef size_t limit_reader(const char *dir); /* SIZE_MAX: this group sets none */
-
-static size_t whole_cpus(uint64_t quota, uint64_t period)
-{
-    return period == 0 || quota == 0 ? SIZE_MAX : (size_t)(quota / period + (quota % period != 0));
-}
-
-static size_t quota_v2(const char *dir)
-{
-    char text[128];
-    const char *p = text;
-    uint64_t quota = 0, period = 0;
-    if (!read_at(text, sizeof text, dir, "cpu.max") || !take_number(&p, &quota) || *p++ != ' ' ||
-        !take_number(&p, &period)) /* "max 100000" stops at its first letter */
-        return SIZE_MAX;
-    return whole_cpus(quota, period);
-}
-
-static size_t quota_v1(const char *dir)
-{
-    char a[64], b[64];
-    const char *p = a, *q = b;
-    uint64_t quota = 0, period = 0;
-    if (!read_at(a, sizeof a, dir, "cpu.cfs_quota_us") || !read_at(b, sizeof b, dir, "cpu.cfs_period_us") ||
-        !take_number(&p, &quota) /* -1: none */ || !take_number(&q, &period))
-        return SIZE_MAX;
-    return whole_cpus(quota, period);
-}
-
-static size_t read_bytes(const char *dir, const char *file)
-{
-    char text[64];
-    const char *p = text;
-    uint64_t bytes = 0;
-    return read_at(text, sizeof text, dir, file) && take_number(&p, &bytes) ? (size_t)bytes : SIZE_MAX;
-}
-
-static size_t memory_v2(const char *dir)
-{
-    return read_bytes(dir, "memory.max");
-}
-
-static size_t memory_v1(const char *dir)
-{
-    return read_bytes(dir, "memory.limit_in_bytes");
-}
-
-/* The lowest limit of mount + path, its parents, and the mount itself. */
-static size_t lowest_up(const char *root, const char *mount, const char *path, limit_reader *read)
-{
-    char dir[PATH_MAX];
-    const int base = snprintf(dir, sizeof dir, "%s/sys/fs/cgroup%s", root, mount);
-    const int full = snprintf(dir, sizeof dir, "%s/sys/fs/cgroup%s%s", root, mount, path);
-    if (full < 0 || (size_t)full >= sizeof dir)
-        return SIZE_MAX;
-    size_t lowest = read(dir);
-    while (strlen(dir) > (size_t)base) {
-        *strrchr(dir, '/') = '\0';
-        const size_t limit = read(dir);
-        lowest = SL_MIN(lowest, limit);
-    }
-    return lowest;
-}
-
-/* Whether a comma list holds a word. */
-static bool lists(const char *list, const char *word)
-{
-    const size_t n = strlen(word);
-    for (const char *p = list; p; p = strchr(p, ',') ? strchr(p, ',') + 1 : NULL)
-        if (strncmp(p, word, n) == 0 && (p[n] == ',' || p[n] == '\0'))
-            return true;
-    return false;
-}
-
-/* One line of /proc/self/cgroup, "number:controllers:path" (cgroups(7)); v2 is "0::path". A v1
- * hierarchy is mounted under its list of controllers, often with links by single names. */
-static size_t lowest_of_line(const char *root, char *line, const char *controller, limit_reader *v1, limit_reader *v2)
-{
-    char *list = strchr(line, ':');
-    char *colon = list ? strchr(list + 1, ':') : NULL;
-    if (!colon)
-        return SIZE_MAX;
-    *colon = '\0';
-    list++;
-    const char *path = colon + 1;
-    if (path[0] != '/' || strstr(path, "/..")) /* a group outside of our namespace: its mount is all we see */
-        path = "/";
-    size_t a, b;
-    if (*list == '\0') {
-        a = lowest_up(root, "", path, v2);
-        b = lowest_up(root, "/unified", path, v2);
-    } else if (lists(list, controller)) {
-        char by_list[256], by_name[64];
-        snprintf(by_list, sizeof by_list, "/%s", list);
-        snprintf(by_name, sizeof by_name, "/%s", controller);
-        a = lowest_up(root, by_list, path, v1);
-        b = lowest_up(root, by_name, path, v1);
-    } else
-        return SIZE_MAX;
-    return SL_MIN(a, b);
-}
-
-static size_t cgroup_limit(const char *root, const char *controller, limit_reader *v1, limit_reader *v2)
-{
-    char text[16384]; /* a line for each hierarchy, of which there are about a dozen */
-    if (!read_at(text, sizeof text, root, "proc/self/cgroup"))
-        return SIZE_MAX;
-    size_t lowest = SIZE_MAX;
-    char *rest = text;
-    for (char *line; (line = strsep(&rest, "\n"));) {
-        const size_t limit = lowest_of_line(root, line, controller, v1, v2);
-        lowest = SL_MIN(lowest, limit);
-    }
-    return lowest;
-}
-
-size_t sl_cpu_quota_at(const char *root)
-{
-    return cgroup_limit(root, "cpu", quota_v1, quota_v2);
-}
-
 /* ---- cores -------------------------------------------------------------------------------- */
 
-/* "0-3,8,10-11" (cpulists in the kernel's documentation). False where a CPU below `cpu` that the mask
- * holds is listed: that one stands for the core. */
-static bool is_first_of_core(const char *siblings, size_t cpu, const sl_cpu_set *mask)
+/* "0-3,8,10-11" (cpulists in the kernel's documentation); what is malformed ends the list. */
+static void read_list(const char *p, sl_cpu_set *out)
 {
-    const char *p = siblings;
     uint64_t from = 0, to = 0;
-    while (take_number(&p, &from)) {
+    *out = (sl_cpu_set){ 0 };
+    while (sl_proc_number(&p, &from)) {
         to = from;
         if (*p == '-') {
             p++;
-            if (!take_number(&p, &to))
+            if (!sl_proc_number(&p, &to))
                 break;
         }
-        for (uint64_t c = from; c <= to && c < cpu; c++)
-            if (sl_cpu_set_has(mask, (size_t)c))
-                return false;
+        for (uint64_t c = from; c <= to && c < SL_CPU_MAX; c++)
+            sl_cpu_set_add(out, (size_t)c);
         if (*p != ',')
             break;
         p++;
     }
+}
+
+static bool read_list_at(const char *dir, const char *file, sl_cpu_set *out)
+{
+    char text[4096];
+    if (!sl_proc_read(text, sizeof text, dir, file))
+        return false;
+    read_list(text, out);
     return true;
 }
 
-size_t sl_cpu_cores_at(const char *root, const sl_cpu_set *mask)
+static void cpu_dir(char out[PATH_MAX], const char *root, size_t cpu, const char *below)
 {
-    size_t n = 0;
-    for (size_t cpu = 0; cpu < SL_CPU_MAX; cpu++) {
-        if (!sl_cpu_set_has(mask, cpu))
-            continue;
-        char dir[PATH_MAX], siblings[1024];
-        const int len = snprintf(dir, sizeof dir, "%s/sys/devices/system/cpu/cpu%zu/topology", root, cpu);
-        const bool known = len > 0 && (size_t)len < sizeof dir &&
-                           (read_at(siblings, sizeof siblings, dir, "core_cpus_list") ||
-                            read_at(siblings, sizeof siblings, dir, "thread_siblings_list")); /* before Linux 5.3 */
-        n += !known || is_first_of_core(siblings, cpu, mask);
-    }
-    return n;
+    snprintf(out, PATH_MAX, "%s/sys/devices/system/cpu/cpu%zu%s", root, cpu, below);
 }
 
-size_t sl_cpu_threads_at(const char *root, const sl_cpu_set *mask)
+/* False where a CPU of the same core, in the mask and below `cpu`, stands for it. */
+static bool is_first_of_core(const char *root, size_t cpu, const sl_cpu_set *mask)
 {
-    const size_t cores = sl_cpu_cores_at(root, mask), quota = sl_cpu_quota_at(root);
-    const size_t n = SL_MIN(cores, quota);
-    return SL_MAX(n, (size_t)1);
+    char dir[PATH_MAX];
+    sl_cpu_set siblings;
+    cpu_dir(dir, root, cpu, "/topology");
+    if (!read_list_at(dir, "core_cpus_list", &siblings) &&
+        !read_list_at(dir, "thread_siblings_list", &siblings)) /* before Linux 5.3 */
+        return true;
+    for (size_t c = 0; c < cpu; c++)
+        if (sl_cpu_set_has(&siblings, c) && sl_cpu_set_has(mask, c))
+            return false;
+    return true;
+}
+
+/* How fast a core is beside the others: the scheduler's own figure where there is one, else its clock; 0: unknown. */
+static size_t speed_of(const char *root, size_t cpu)
+{
+    char dir[PATH_MAX];
+    cpu_dir(dir, root, cpu, "");
+    const size_t capacity = sl_proc_size(dir, "cpu_capacity");
+    if (capacity != SIZE_MAX)
+        return capacity;
+    const size_t khz = sl_proc_size(dir, "cpufreq/cpuinfo_max_freq");
+    return khz == SIZE_MAX ? 0 : khz;
+}
+
+/* Leave in *cores those worth a thread. Work is shared out in tiles, but each barrier waits for the last of them, so
+ * a core of half the speed costs more than it brings. Intel lists its performance cores; elsewhere a core counts
+ * from three quarters of the fastest one's speed on: clocks of like cores differ by some per cent, those of Arm's
+ * small cores and AMD's dense ones by far more. */
+static void keep_fast(const char *root, sl_cpu_set *cores)
+{
+    char dir[PATH_MAX];
+    sl_cpu_set listed, fast = { 0 };
+    size_t best = 0;
+    snprintf(dir, sizeof dir, "%s/sys/devices/cpu_core", root);
+    const bool is_listed = read_list_at(dir, "cpus", &listed);
+    for (size_t cpu = 0; cpu < SL_CPU_MAX && !is_listed; cpu++)
+        if (sl_cpu_set_has(cores, cpu)) {
+            const size_t speed = speed_of(root, cpu);
+            best = SL_MAX(best, speed);
+        }
+    for (size_t cpu = 0; cpu < SL_CPU_MAX; cpu++)
+        if (sl_cpu_set_has(cores, cpu) &&
+            (is_listed ? sl_cpu_set_has(&listed, cpu) : speed_of(root, cpu) / 3 >= best / 4))
+            sl_cpu_set_add(&fast, cpu);
+    if (sl_cpu_set_count(&fast)) /* else only slow ones may be used */
+        *cores = fast;
+}
+
+void sl_cpu_use_at(const char *root, const sl_cpu_set *mask, sl_cpu_use *out)
+{
+    char dir[PATH_MAX];
+    sl_cpu_set online = { 0 };
+    *out = (sl_cpu_use){ .n_cpus = sl_cpu_set_count(mask), .quota_milli = sl_cgroup_milli_cpus(root) };
+    snprintf(dir, sizeof dir, "%s/sys/devices/system/cpu", root);
+    if (read_list_at(dir, "online", &online))
+        out->n_online = sl_cpu_set_count(&online);
+    for (size_t cpu = 0; cpu < SL_CPU_MAX; cpu++)
+        if (sl_cpu_set_has(mask, cpu) && is_first_of_core(root, cpu, mask))
+            sl_cpu_set_add(&out->cores, cpu);
+    out->n_cores = sl_cpu_set_count(&out->cores);
+    keep_fast(root, &out->cores);
+    out->n_fast = sl_cpu_set_count(&out->cores);
+    out->n_threads = SL_MIN(out->n_fast, out->quota_milli / 1000);
+    out->n_threads = SL_MAX(out->n_threads, (size_t)1);
+}
+
+void sl_cpu_get_use(sl_cpu_use *out)
+{
+    sl_cpu_set mask;
+    sl_cpu_affinity(&mask);
+    sl_cpu_use_at("", &mask, out);
 }
 
 size_t sl_cpu_threads(void)
 {
-    sl_cpu_set mask;
-    sl_cpu_affinity(&mask);
-    return sl_cpu_threads_at("", &mask);
+    sl_cpu_use use;
+    sl_cpu_get_use(&use);
+    return use.n_threads;
+}
+
+void sl_cpu_use_text(const sl_cpu_use *u, char *out, size_t size)
+{
+    int n = snprintf(out, size, "%zu thread%s: ", u->n_threads, u->n_threads == 1 ? "" : "s");
+    const size_t used = n > 0 && (size_t)n < size ? (size_t)n : 0;
+    char cores[96];
+    if (u->n_fast < u->n_cores)
+        snprintf(cores, sizeof cores, "%zu fast of %zu cores", u->n_fast, u->n_cores);
+    else if (u->n_cores < u->n_cpus)
+        snprintf(cores, sizeof cores, "%zu core%s behind %zu CPUs", u->n_cores, u->n_cores == 1 ? "" : "s", u->n_cpus);
+    else
+        snprintf(cores, sizeof cores, "%zu core%s", u->n_cores, u->n_cores == 1 ? "" : "s");
+    char mask[96] = "";
+    if (u->n_cpus < u->n_online)
+        snprintf(mask, sizeof mask, " (the affinity mask has %zu of %zu CPUs)", u->n_cpus, u->n_online);
+    if (u->quota_milli / 1000 < u->n_fast)
+        snprintf(out + used, size - used, "the cgroup's quota is %zu.%02zu CPUs, of %s%s", u->quota_milli / 1000,
+                 u->quota_milli % 1000 / 10, cores, mask);
+    else
+        snprintf(out + used, size - used, "%s%s", cores, mask);
 }
 
 size_t sl_cpu_logical(void)
 {
     sl_cpu_set mask;
     sl_cpu_affinity(&mask);
-    const size_t cpus = set_count(&mask), quota = sl_cpu_quota_at("");
-    return SL_MIN(cpus, quota);
+    const size_t cpus = sl_cpu_set_count(&mask), quota = sl_cgroup_milli_cpus("") / 1000;
+    return SL_MAX(SL_MIN(cpus, quota), (size_t)1);
 }
 
 /* ---- description -------------------------------------------------------------------------- */
-
-/* The value of the first line "key : value" of a file in /proc. */
-static bool proc_value(const char *root, const char *file, const char *key, char *out, size_t size)
-{
-    char text[4096];
-    if (!read_at(text, sizeof text, root, file))
-        return false;
-    char *rest = text;
-    for (char *line; (line = strsep(&rest, "\n"));) {
-        const size_t n = strlen(key);
-        if (strncmp(line, key, n) != 0)
-            continue;
-        const char *p = line + n;
-        p += strspn(p, " \t:");
-        snprintf(out, size, "%s", p);
-        return true;
-    }
-    return false;
-}
 
 /* "48K", "32M" of one cache; instruction caches do not count. */
 static void read_cache(const char *dir, sl_cpu_info *out)
 {
     char level[16], type[32], size[32];
-    if (!read_at(level, sizeof level, dir, "level") || !read_at(type, sizeof type, dir, "type") ||
-        !read_at(size, sizeof size, dir, "size") || strncmp(type, "Instruction", 11) == 0)
+    if (!sl_proc_read(level, sizeof level, dir, "level") || !sl_proc_read(type, sizeof type, dir, "type") ||
+        !sl_proc_read(size, sizeof size, dir, "size") || strncmp(type, "Instruction", 11) == 0)
         return;
     const char *p = size;
     uint64_t n = 0;
-    if (!take_number(&p, &n) || n > UINT64_MAX >> 30)
+    if (!sl_proc_number(&p, &n) || n > UINT64_MAX >> 30)
         return;
     const size_t bytes = (size_t)n << (*p == 'K' ? 10 : *p == 'M' ? 20 : *p == 'G' ? 30 : 0);
     if (level[0] == '1')
@@ -298,23 +201,18 @@ static void read_cache(const char *dir, sl_cpu_info *out)
 
 void sl_cpu_describe_at(const char *root, size_t cpu, sl_cpu_info *out)
 {
+    char dir[PATH_MAX];
     *out = (sl_cpu_info){ .model = "unknown" };
-    proc_value(root, "proc/cpuinfo", "model name", out->model, sizeof out->model);
+    snprintf(dir, sizeof dir, "%s/proc", root);
+    sl_proc_value(dir, "cpuinfo", "model name", out->model, sizeof out->model);
+    const size_t physical = sl_proc_kib(dir, "meminfo", "MemTotal"), limit = sl_cgroup_memory(root);
+    out->memory_bytes = physical == SIZE_MAX ? 0 : SL_MIN(physical, limit);
     for (size_t i = 0; i < CACHES_MAX; i++) {
-        char dir[PATH_MAX];
-        const int n = snprintf(dir, sizeof dir, "%s/sys/devices/system/cpu/cpu%zu/cache/index%zu", root, cpu, i);
-        if (n > 0 && (size_t)n < sizeof dir)
-            read_cache(dir, out);
+        char cache[32];
+        snprintf(cache, sizeof cache, "/cache/index%zu", i);
+        cpu_dir(dir, root, cpu, cache);
+        read_cache(dir, out);
     }
-    char text[64];
-    const char *p = text;
-    uint64_t kib = 0;
-    if (proc_value(root, "proc/meminfo", "MemTotal", text, sizeof text) && take_number(&p, &kib) &&
-        kib <= UINT64_MAX >> 10)
-        out->memory_bytes = (size_t)kib << 10;
-    const size_t limit = cgroup_limit(root, "memory", memory_v1, memory_v2);
-    if (limit < out->memory_bytes)
-        out->memory_bytes = limit;
 }
 
 static size_t system_value(int name)

@@ -27,7 +27,9 @@ const sl_opt sl_opts_context[] = {
 };
 
 const sl_opt sl_opts_engine[] = {
-    { "threads", "t", "N", "threads that compute, 1 to 1024 (default: the physical cores that the process may use)",
+    { "threads", "t", "N",
+      "threads that compute, 1 to 1024 (default: the fast physical cores that the process may use, at most its CPU "
+      "quota)",
       SL_OPT_INT, SL_ARG(threads), 1, 1024, NULL },
     { "ubatch-size", "ub", "N", "prompt tokens of one step (default 512; 1: token by token)", SL_OPT_INT,
       SL_ARG(ubatch_size), 1, 1 << 16, NULL },

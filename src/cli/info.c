@@ -115,7 +115,14 @@ static void print_engine(const sl_engine_info *e)
     printf("\nexecution\n");
     printf("  kernels       %s, activations %s%s\n", e->isa, e->act,
            strcmp(e->act, "int8") == 0 ? " (f32 for F32, F16 and BF16 weights)" : "");
-    printf("  threads       %zu\n", e->n_threads);
+    char why[256];
+    sl_cpu_use use;
+    sl_cpu_get_use(&use);
+    sl_cpu_use_text(&use, why, sizeof why);
+    if (e->n_threads == use.n_threads)
+        printf("  threads       %s\n", why);
+    else
+        printf("  threads       %zu, as asked (default would be %s)\n", e->n_threads, why);
     printf("  mode          %s, attention %s, steps of up to %zu token%s\n", e->mode, e->attn, e->n_ubatch,
            sl_cli_s(e->n_ubatch));
 }

@@ -224,6 +224,31 @@ sl_exit sl_session_options(sl_session *s, const sl_args *args, size_t n_seqs, si
     return open_trace(s, args);
 }
 
+/* How many threads and why; loudly, where they cannot be had. */
+static void tell_threads(size_t asked)
+{
+    char why[256];
+    sl_cpu_use use;
+    sl_cpu_get_use(&use);
+    sl_cpu_use_text(&use, why, sizeof why);
+    const size_t quota = use.quota_milli == SL_CPU_NO_QUOTA ? use.n_cpus : use.quota_milli / 1000;
+    const size_t most = SL_MAX(SL_MIN(use.n_cpus, quota), (size_t)1);
+    if (!asked)
+        fprintf(stderr, "threads: %s\n", why);
+    else
+        fprintf(stderr, "threads: %zu, as asked (default would be %s)\n", asked, why);
+    if (asked > most)
+        fprintf(stderr,
+                "sluice: warning: %zu threads take turns on the %zu CPU%s that this process may use: that is slower "
+                "than --threads %zu\n",
+                asked, most, sl_cli_s(most), use.n_threads);
+    else if (use.n_cpus == 1 && use.n_online > 1)
+        fprintf(stderr,
+                "sluice: warning: the affinity mask that this process was started with has 1 of the machine's %zu "
+                "CPUs: all work is done there (taskset -p shows it)\n",
+                use.n_online);
+}
+
 sl_exit sl_session_tell(const sl_session *s, const sl_args *args)
 {
     sl_err err = { 0 };
@@ -244,6 +269,7 @@ sl_exit sl_session_tell(const sl_session *s, const sl_args *args)
     fprintf(stderr, "memory: weights %s (mapped) + KV cache up to %s + workspace %s + other %s = %s\n",
             sl_cli_bytes(m.weights).text, sl_cli_bytes(m.kv).text, sl_cli_bytes(m.workspace).text,
             sl_cli_bytes(m.rest).text, sl_cli_bytes(total).text);
+    tell_threads(s->options.n_threads);
     if (info.n_ctx_train && s->options.n_ctx > info.n_ctx_train)
         fprintf(stderr,
                 "sluice: warning: a context of %zu positions, the model was trained with %zu: beyond them its "

@@ -148,6 +148,10 @@ static void same_bits(const char *act, const char *kv_type)
     static const sl_engine_options variants[] = {
         { .n_threads = 2, .n_ubatch = 512 },
         { .n_threads = 3, .n_ubatch = 64 },
+        { .n_threads = 7, .n_ubatch = 512 },
+        { .n_threads = 16, .n_ubatch = 90 },
+        { .n_threads = 17, .n_ubatch = 512 }, /* more than heads, and than tiles of small operations */
+        { .n_threads = 61, .n_ubatch = 96 },
         { .n_threads = 1, .n_ubatch = 7 },
         { .n_threads = 2, .n_ubatch = 101, .mode = "eager" },
         { .n_threads = 1, .n_ubatch = 512, .kv_page = 16 },
