@@ -139,8 +139,10 @@ typedef void sl_attn_mix_fn(float *acc, const float *p, size_t ldp, const uint32
  * the new maximum and added. a, a2 [C]. A running m of -INFINITY with l = 0 and a = 0 is empty. */
 typedef void sl_attn_fold_fn(float *m, float *l, float *a, float m2, float l2, const float *a2, size_t C);
 
-/* y[i] = a[i] * s */
+/* y[i] = a[i] * s; y may be a. */
 typedef void sl_scale_fn(float *y, const float *a, float s, size_t n);
+/* y[i] += a[i] * s, the product rounded before it is added. */
+typedef void sl_add_scaled_fn(float *y, const float *a, float s, size_t n);
 
 /* ---- the table --------------------------------------------------------------- */
 
@@ -152,6 +154,7 @@ typedef struct sl_kernels {
     sl_add_fn *add;
     sl_mul_fn *mul;
     sl_scale_fn *scale;
+    sl_add_scaled_fn *add_scaled;
     sl_silu_fn *silu;
     sl_rope_fn *rope_half, *rope_adjacent;
     sl_kv_write_fn *kv_write_k[SL_KV_COUNT], *kv_write_v[SL_KV_COUNT];

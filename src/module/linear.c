@@ -10,6 +10,7 @@
 #include <assert.h>
 #include <string.h>
 #include "base/num.h"
+#include "module/act.h"
 #include "module/attention.h"
 #include "module/run.h"
 
@@ -86,44 +87,6 @@ static unsigned needs_of(const sl_op *op, const sl_env *env, size_t T)
     return needs;
 }
 
-/* Cut the arrays of `act` out of memory at `base`, or only count the bytes when it is NULL. */
-static size_t cut_act(sl_act *act, unsigned char *base, size_t T, size_t K, unsigned needs, bool own_f32)
-{
-    const size_t G = sl_div_up(K, 32);
-    size_t at = 0;
-    *act = (sl_act){ .T = T, .K = K, .G = G, .ldf = K };
-#define CUT(field, type, n)                                                                                            \
-    do {                                                                                                               \
-        act->field = base ? (type *)(void *)(base + at) : NULL;                                                        \
-        at += sl_round_up((n) * sizeof(type), SL_MEM_ALIGN);                                                           \
-    } while (0)
-    if (own_f32 && needs & SL_NEED_F32)
-        CUT(f32, float, T *K);
-    if (needs & (SL_NEED_Q8 | SL_NEED_Q16)) {
-        CUT(q8, int8_t, T * G * 32);
-        CUT(d, float, T *G);
-        CUT(sum, int32_t, T * G);
-        CUT(dsum, float, T *G);
-    }
-    if (needs & SL_NEED_Q16)
-        CUT(q16, int16_t, T * G * 32);
-#undef CUT
-    return at;
-}
-
-/* Row t of `act` alone, with its f32 form at x. */
-static sl_act row_of(const sl_act *act, size_t t, const float *x)
-{
-    const size_t q = t * act->G * 32, g = t * act->G;
-    sl_act one = { .T = 1, .K = act->K, .G = act->G, .f32 = x, .ldf = act->K };
-    one.q8 = act->q8 ? act->q8 + q : NULL;
-    one.q16 = act->q16 ? act->q16 + q : NULL;
-    one.d = act->d ? act->d + g : NULL;
-    one.sum = act->sum ? act->sum + g : NULL;
-    one.dsum = act->dsum ? act->dsum + g : NULL;
-    return one;
-}
-
 typedef struct sl_input {
     const float *x; /* in[0] */
     size_t K;
@@ -165,7 +128,7 @@ static void prepare(const sl_op *op, sl_lane *lane, const sl_input *in, const sl
             x = dst;
         }
         if (act->q8) {
-            const sl_act one = row_of(act, t, x);
+            const sl_act one = sl_act_row(act, t, x);
             k->quantize(&one, 0, 1);
         }
     }
@@ -314,7 +277,7 @@ static size_t cut_scratch(sl_linear_scratch_parts *p, unsigned char *base, const
     const size_t tr = op->epi == SL_EPI_QKV ? op->heads.C : TILE_ROWS_MAX;
     size_t at = 0;
     p->act = base;
-    at += cut_act(&act, NULL, SL_NARROW_ROWS, K, needs, true);
+    at += sl_act_cut(&act, NULL, SL_NARROW_ROWS, K, needs, true);
     p->tmp = base ? (float *)(void *)(base + at) : NULL;
     at += sl_round_up(K * sizeof(float), SL_MEM_ALIGN);
     p->y = base ? (float *)(void *)(base + at) : NULL;
@@ -332,7 +295,7 @@ static void run(const sl_graph *g, const sl_op *op, sl_lane *lane)
     cut_scratch(&part, lane->scratch, op, lane->env, in.K);
 
     sl_act act = { 0 };
-    cut_act(&act, wide ? lane->shared : part.act, in.rows, in.K, in.needs, in.made);
+    sl_act_cut(&act, wide ? lane->shared : part.act, in.rows, in.K, in.needs, in.made);
     float *own_f32 = (float *)act.f32;
     if (!in.made)
         act.f32 = in.x;
@@ -354,7 +317,7 @@ static size_t shared_bytes(const sl_graph *g, const sl_op *op, const sl_env *env
     /* A plan also runs shorter steps than its largest, whose forms may differ. */
     unsigned needs = needs_of(op, env, rows) | needs_of(op, env, SL_NARROW_ROWS + 1);
     return rows > SL_NARROW_ROWS
-               ? cut_act(&act, NULL, rows, sl_graph_info(g, op->in[0])->width, needs, op->pre != SL_PRE_NONE)
+               ? sl_act_cut(&act, NULL, rows, sl_graph_info(g, op->in[0])->width, needs, op->pre != SL_PRE_NONE)
                : 0;
 }
 

@@ -1,4 +1,4 @@
-/* act.c - add, mul, scale: exact. silu: against double. */
+/* act.c - add, mul, scale, add_scaled: exact. silu: against double. */
 #include "checkasm.h"
 
 #include <math.h>
@@ -93,6 +93,29 @@ static void check_scale(ca *c, const void *arg)
     ca_time(c, run_scale, &p, 8.0 * (double)s->n, (double)s->n);
 }
 
+static void run_add_scaled(void *arg)
+{
+    const row_call *p = arg;
+    p->c->k->add_scaled(p->y, p->x, 0.37f, p->n);
+}
+
+static void check_add_scaled(ca *c, const void *arg)
+{
+    const shape *s = arg;
+    float *x = ca_buf(c, s->n * sizeof *x), *y = ca_buf(c, s->n * sizeof *y), *old = ca_buf(c, s->n * sizeof *y);
+    ca_fill(c, x, s->n, s->kind);
+    ca_fill(c, y, s->n, s->kind);
+    memcpy(old, y, s->n * sizeof *y);
+    row_call p = { c, y, x, s->n };
+    run_add_scaled(&p);
+    for (size_t i = 0; i < s->n; i++) {
+        const float product = x[i] * 0.37f, want = old[i] + product;
+        if (memcmp(&y[i], &want, sizeof want) != 0)
+            ca_fail(c, "y[%zu] is %.9g, should be %.9g", i, (double)y[i], (double)want);
+    }
+    ca_time(c, run_add_scaled, &p, 12.0 * (double)s->n, (double)s->n);
+}
+
 static void run_silu(void *arg)
 {
     const row_call *p = arg;
@@ -161,6 +184,8 @@ void check_act(ca *c)
                 ca_case(c, check_mul, &s, "mul n=%zu kind=%d", *n, kind);
             if (CA_NEW(c, scale))
                 ca_case(c, check_scale, &s, "scale n=%zu kind=%d", *n, kind);
+            if (CA_NEW(c, add_scaled))
+                ca_case(c, check_add_scaled, &s, "add_scaled n=%zu kind=%d", *n, kind);
             if (CA_NEW(c, silu))
                 ca_case(c, check_silu, &s, "silu n=%zu kind=%d", *n, kind);
         }

@@ -1,4 +1,4 @@
-/* act.c - the element-wise operations. add, mul and scale are exact per element, so their
+/* act.c - the element-wise operations. add, mul, scale and add_scaled are exact per element, so their
  * tails may be plain C. */
 #include "kernels/avx2/avx2_in.h"
 
@@ -28,6 +28,20 @@ void sl_scale_avx2(float *y, const float *a, float s, size_t n)
         _mm256_storeu_ps(y + i, _mm256_mul_ps(_mm256_loadu_ps(a + i), v));
     for (; i < n; i++)
         y[i] = a[i] * s;
+}
+
+void sl_add_scaled_avx2(float *y, const float *a, float s, size_t n)
+{
+    const __m256 v = _mm256_set1_ps(s);
+    size_t i = 0;
+    for (; i + 8 <= n; i += 8) {
+        const __m256 product = _mm256_mul_ps(_mm256_loadu_ps(a + i), v);
+        _mm256_storeu_ps(y + i, _mm256_add_ps(_mm256_loadu_ps(y + i), product));
+    }
+    for (; i < n; i++) {
+        const float product = a[i] * s;
+        y[i] += product;
+    }
 }
 
 static inline __m256 silu8(__m256 x)

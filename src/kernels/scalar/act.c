@@ -21,6 +21,12 @@ void sl_scale_scalar(float *y, const float *a, float s, size_t n)
         y[i] = a[i] * s;
 }
 
+void sl_add_scaled_scalar(float *y, const float *a, float s, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        y[i] += a[i] * s;
+}
+
 void sl_silu_scalar(float *y, const float *x, size_t n)
 {
     for (size_t i = 0; i < n; i++)

@@ -9,6 +9,7 @@ void sl_kernels_init_scalar(sl_kernels *k)
     k->add = sl_add_scalar;
     k->mul = sl_mul_scalar;
     k->scale = sl_scale_scalar;
+    k->add_scaled = sl_add_scaled_scalar;
     k->silu = sl_silu_scalar;
     k->quantize = sl_quantize_scalar;
     k->rope_half = sl_rope_half_scalar;

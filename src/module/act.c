@@ -1,0 +1,64 @@
+#include "module/act.h"
+
+#include <assert.h>
+#include <string.h>
+#include "base/mem.h"
+#include "base/num.h"
+
+size_t sl_act_cut(sl_act *act, unsigned char *base, size_t T, size_t K, unsigned needs, bool own_f32)
+{
+    const size_t G = sl_div_up(K, 32);
+    size_t at = 0;
+    *act = (sl_act){ .T = T, .K = K, .G = G, .ldf = K };
+#define CUT(field, type, n)                                                                                            \
+    do {                                                                                                               \
+        act->field = base ? (type *)(void *)(base + at) : NULL;                                                        \
+        at += sl_round_up((n) * sizeof(type), SL_MEM_ALIGN);                                                           \
+    } while (0)
+    if (own_f32 && needs & SL_NEED_F32)
+        CUT(f32, float, T *K);
+    if (needs & (SL_NEED_Q8 | SL_NEED_Q16)) {
+        CUT(q8, int8_t, T * G * 32);
+        CUT(d, float, T *G);
+        CUT(sum, int32_t, T * G);
+        CUT(dsum, float, T *G);
+    }
+    if (needs & SL_NEED_Q16)
+        CUT(q16, int16_t, T * G * 32);
+#undef CUT
+    return at;
+}
+
+sl_act sl_act_row(const sl_act *act, size_t t, const float *x)
+{
+    return sl_act_part(act, t, 0, act->K, x);
+}
+
+sl_act sl_act_part(const sl_act *act, size_t t, size_t k0, size_t k1, const float *x)
+{
+    assert(k0 % 32 == 0 && k0 < k1 && k1 <= act->K && (k1 % 32 == 0 || k1 == act->K));
+    const size_t g = t * act->G + k0 / 32;
+    sl_act one = { .T = 1, .K = k1 - k0, .G = sl_div_up(k1 - k0, 32), .f32 = x, .ldf = k1 - k0 };
+    one.q8 = act->q8 ? act->q8 + g * 32 : NULL;
+    one.q16 = act->q16 ? act->q16 + g * 32 : NULL;
+    one.d = act->d ? act->d + g : NULL;
+    one.sum = act->sum ? act->sum + g : NULL;
+    one.dsum = act->dsum ? act->dsum + g : NULL;
+    return one;
+}
+
+void sl_act_copy_row(sl_act *dst, size_t to, const sl_act *src, size_t from)
+{
+    const size_t G = src->G, t = to * G, f = from * G;
+    assert(dst->K == src->K);
+    if (dst->f32)
+        memcpy((float *)dst->f32 + to * dst->ldf, src->f32 + from * src->ldf, src->K * sizeof(float));
+    if (dst->q8) {
+        memcpy(dst->q8 + t * 32, src->q8 + f * 32, G * 32);
+        memcpy(dst->d + t, src->d + f, G * sizeof *dst->d);
+        memcpy(dst->sum + t, src->sum + f, G * sizeof *dst->sum);
+        memcpy(dst->dsum + t, src->dsum + f, G * sizeof *dst->dsum);
+    }
+    if (dst->q16)
+        memcpy(dst->q16 + t * 32, src->q16 + f * 32, G * 32 * sizeof *dst->q16);
+}
