@@ -82,7 +82,7 @@ typedef struct sl_engine sl_engine;
 /* Zero is each field's default. */
 typedef struct sl_engine_options {
     size_t n_threads;    /* 0: what the process may use */
-    size_t n_ctx;        /* positions of a sequence; 0: the model's, at most 8,192 */
+    size_t n_ctx;        /* positions of a sequence; 0: the model's, or what fits into memory */
     size_t n_ubatch;     /* tokens of a step; 0: 512 */
     size_t n_seqs;       /* requests that run together; 0: 1 */
     size_t n_outputs;    /* logits rows of a step at most; at least n_seqs */
@@ -96,18 +96,28 @@ typedef struct sl_engine_options {
     size_t trace_spans;  /* ring of each thread; 0: no trace */
     bool prefix_cache;   /* keep what an ended request has read and said until its place is needed: a later request
                             that begins with the same tokens reads only the rest, to the same bits */
+    size_t memory_max;   /* bytes that the engine may take at most; 0: what this process may still have */
 } sl_engine_options;
 
-/* Bytes that an engine will take, before it takes them. */
+/* Bytes that an engine will take, before it takes them; and what may be had. docs/memory.md says how that is counted.
+ */
 typedef struct sl_memory {
     size_t weights; /* mapped from the file, shared with the page cache */
     size_t kv;      /* when every position is filled */
     size_t workspace;
-    size_t rest; /* program, vocabulary, tables */
+    size_t rest;              /* program, vocabulary, tables */
+    size_t n_ctx;             /* positions of a sequence: as asked, or what was chosen */
+    size_t needed, available; /* of what the nearest limit is about: pages in memory, or address space */
+    const char *available_by; /* "what the cgroup's limit leaves"; NULL: no limit is known */
+    bool fits;                /* else no engine is made */
+    bool streamed; /* the weights alone are more than the memory: they are not counted in `needed`, and read from the
+                      file again and again */
 } sl_memory;
 
+/* Takes nothing. What does not fit is no error here. */
 SL_API sl_status sl_engine_estimate(const sl_model *m, const sl_engine_options *o, sl_memory *out, sl_err *err);
-/* SL_EINVAL names the option that is wrong; SL_EUNSUPPORTED a tensor whose type cannot be run. */
+/* SL_EINVAL names the option that is wrong; SL_EUNSUPPORTED a tensor whose type cannot be run; SL_ENOMEM: what does not
+ * fit, refused before it is taken, with the numbers and what would fit. */
 SL_API sl_status sl_engine_create(sl_engine **out, const sl_model *m, const sl_engine_options *o, sl_err *err);
 SL_API void sl_engine_destroy(sl_engine *e); /* accepts NULL; running requests end without an event */
 

@@ -3,6 +3,7 @@
 
 #include <stdarg.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/mem.h"
@@ -76,4 +77,41 @@ void sl_str_fini(sl_str *s)
 {
     sl_mem_free(s->data);
     *s = (sl_str){ 0 };
+}
+
+sl_size_text sl_bytes_text(size_t bytes)
+{
+    static const char *const units[] = { "bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
+    sl_size_text t;
+    size_t i = 0;
+    double value = (double)bytes;
+    for (; value >= 1024 * 0.99995 && i + 1 < SL_COUNT(units); i++)
+        value /= 1024;
+    snprintf(t.text, sizeof t.text, "%.*f %s", i && value < 99.95 ? 1 : 0, value, units[i]);
+    return t;
+}
+
+bool sl_read_size(const char *text, size_t whole, size_t *out)
+{
+    static const char units[] = "KMGTPE";
+    char *end = NULL;
+    if (!(*text >= '0' && *text <= '9')) /* strtod takes more than numbers */
+        return false;
+    const double n = strtod(text, &end);
+    double bytes = n;
+    if (*end == '%') {
+        bytes = n / 100 * (double)whole;
+        end++;
+    } else {
+        const char *unit = *end ? strchr(units, *end & ~0x20) : NULL;
+        for (const char *u = units; unit && u <= unit; u++)
+            bytes *= 1024;
+        end += unit != NULL;
+        end += unit && *end == 'i';
+        end += *end == 'B';
+    }
+    if (*end || !(bytes >= 0 && bytes < 0x1p63))
+        return false;
+    *out = (size_t)bytes;
+    return true;
 }

@@ -21,8 +21,8 @@ const sl_args sl_args_default = {
 };
 
 const sl_opt sl_opts_context[] = {
-    { "ctx-size", "c", "N", "positions of the context (default 0: the model's own, at most 8192)", SL_OPT_INT,
-      SL_ARG(ctx_size), 0, 1 << 24, NULL },
+    { "ctx-size", "c", "N", "positions of the context (default 0: the model's own, or as many as fit into memory)",
+      SL_OPT_INT, SL_ARG(ctx_size), 0, 1 << 24, NULL },
     { 0 },
 };
 
@@ -49,6 +49,9 @@ const sl_opt sl_opts_engine[] = {
       0, "flash|plain" },
     { "attn-window", NULL, "N", "let each position see only the last N (default 0: as many as the model says)",
       SL_OPT_INT, SL_ARG(attn_window), 0, SL_OPT_NO_MAX, NULL },
+    { "memory", NULL, "SIZE",
+      "take no more than 4G, 512M, or 80% of what the machine or its cgroup has (default: what is free)", SL_OPT_TEXT,
+      SL_ARG(memory), 0, 0, NULL },
     { "check-tensors", NULL, NULL, "read all weights first and refuse values that are no finite numbers", SL_OPT_FLAG,
       SL_ARG(check_tensors), 0, 0, NULL },
     { "trace", NULL, "FILE", "write a trace for chrome://tracing or ui.perfetto.dev, and a table of where time went",

@@ -27,7 +27,7 @@ typedef struct sl_args {
     bool check_tensors;
     /* engine */
     int64_t threads, ctx_size, ubatch_size, kv_page, attn_window;
-    const char *act, *kv_type, *mode, *fusion, *attn, *trace;
+    const char *act, *kv_type, *mode, *fusion, *attn, *trace, *memory;
     /* sampling */
     double temp, top_p, min_p, typical, repeat_penalty, presence_penalty, frequency_penalty;
     int64_t top_k, repeat_last_n, seed; /* repeat_last_n -1: all; seed -1: random */
@@ -106,9 +106,6 @@ bool sl_cli_progress_wanted(bool quiet); /* stderr is a terminal */
 void sl_cli_progress(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void sl_cli_progress_end(void);
 
-typedef struct sl_size_text {
-    char text[24];
-} sl_size_text;
 sl_size_text sl_cli_bytes(size_t bytes); /* "93.8 MiB" */
 sl_size_text sl_cli_count(size_t n);     /* "134.5 M" */
 const char *sl_cli_s(size_t n);          /* of a plural: "" for 1 */

@@ -101,17 +101,25 @@ static void print_model(const sl_model *m, const sl_model_info *i)
            sl_cli_s(i->n_tensors), sl_text_chat_template(sl_model_text(m), NULL) ? "yes" : "no");
 }
 
-static void print_engine(const sl_engine_info *e)
+static void print_memory(const sl_memory *m, const sl_engine_options *o, size_t n_ctx_train)
 {
-    const sl_memory *m = &e->memory;
-    printf("\nmemory for %zu position%s x %zu sequence%s\n", e->n_ctx, sl_cli_s(e->n_ctx), e->n_seqs,
-           sl_cli_s(e->n_seqs));
+    const size_t n_seqs = SL_MAX(o->n_seqs, (size_t)1);
+    printf("\nmemory for %zu position%s x %zu sequence%s\n", m->n_ctx, sl_cli_s(m->n_ctx), n_seqs, sl_cli_s(n_seqs));
     printf("  weights       %s (mapped, shared with the page cache)\n", sl_cli_bytes(m->weights).text);
-    printf("  KV cache      %s (%s, pages of %zu positions, taken as they fill)\n", sl_cli_bytes(m->kv).text,
-           e->kv_type, e->kv_page);
+    printf("  KV cache      %s (%s, taken as it fills)\n", sl_cli_bytes(m->kv).text, o->kv_type ? o->kv_type : "f16");
     printf("  workspace     %s\n", sl_cli_bytes(m->workspace).text);
     printf("  rest          %s\n", sl_cli_bytes(m->rest).text);
     printf("  total         %s\n", sl_cli_bytes(m->weights + m->kv + m->workspace + m->rest).text);
+    if (m->available_by)
+        printf("  to be had     %s (%s): %s\n", sl_cli_bytes(m->available).text, m->available_by,
+               !m->fits                              ? "does not fit"
+               : m->streamed                         ? "the weights do not stay in memory, each token reads the disk"
+               : !o->n_ctx && m->n_ctx < n_ctx_train ? "the context is cut to fit"
+                                                     : "fits");
+}
+
+static void print_engine(const sl_engine_info *e)
+{
     printf("\nexecution\n");
     printf("  kernels       %s, activations %s%s\n", e->isa, e->act,
            strcmp(e->act, "int8") == 0 ? " (f32 for F32, F16 and BF16 weights)" : "");
@@ -143,15 +151,21 @@ static json_t *tensors_json(const sl_model *m, size_t n_tensors)
     return list;
 }
 
+static json_t *memory_json(const sl_memory *m)
+{
+    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:I, s:s?, s:b, s:b}", "weights", (json_int_t)m->weights, "kv",
+                     (json_int_t)m->kv, "workspace", (json_int_t)m->workspace, "rest", (json_int_t)m->rest, "total",
+                     (json_int_t)(m->weights + m->kv + m->workspace + m->rest), "needed", (json_int_t)m->needed,
+                     "available", m->available_by ? (json_int_t)m->available : -1, "available_by", m->available_by,
+                     "fits", m->fits, "streamed", m->streamed);
+}
+
 static json_t *engine_json(const sl_engine_info *e)
 {
-    const sl_memory *m = &e->memory;
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:{s:I, s:I, s:I, s:I, s:I}}", "isa", e->isa, "act",
-                     e->act, "kv_type", e->kv_type, "mode", e->mode, "attn", e->attn, "threads",
-                     (json_int_t)e->n_threads, "ctx_size", (json_int_t)e->n_ctx, "ubatch_size", (json_int_t)e->n_ubatch,
-                     "kv_page", (json_int_t)e->kv_page, "memory", "weights", (json_int_t)m->weights, "kv",
-                     (json_int_t)m->kv, "workspace", (json_int_t)m->workspace, "rest", (json_int_t)m->rest, "total",
-                     (json_int_t)(m->weights + m->kv + m->workspace + m->rest));
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:o}", "isa", e->isa, "act", e->act, "kv_type",
+                     e->kv_type, "mode", e->mode, "attn", e->attn, "threads", (json_int_t)e->n_threads, "ctx_size",
+                     (json_int_t)e->n_ctx, "ubatch_size", (json_int_t)e->n_ubatch, "kv_page", (json_int_t)e->kv_page,
+                     "memory", memory_json(&e->memory));
 }
 
 /* e: NULL for a model that cannot be run. */
@@ -176,11 +190,13 @@ static sl_exit print_json(const sl_session *s, const sl_args *args, const sl_mod
     return sl_cli_print_json(out);
 }
 
+/* s->engine is NULL for a model that cannot be run, or not in this memory. */
 static sl_exit show(const sl_session *s, const sl_args *args)
 {
     sl_err err = { 0 };
     sl_model_info info;
     sl_engine_info engine;
+    sl_memory memory;
     sl_model_describe(s->model, &info);
     if (s->engine)
         sl_engine_describe(s->engine, &engine);
@@ -193,9 +209,11 @@ static sl_exit show(const sl_session *s, const sl_args *args)
         print_tensors(s->model, info.n_tensors);
     else
         print_classes(s->model, info.n_tensors);
+    if (!info.unsupported && !sl_engine_estimate(s->model, &s->options, &memory, &err))
+        print_memory(&memory, &s->options, info.n_ctx_train);
     if (s->engine)
         print_engine(&engine);
-    else
+    else if (info.unsupported)
         printf("\nnot supported: tensor %s%s\n", info.unsupported, args->tensors ? "" : " (--tensors lists all)");
     return SL_EXIT_OK;
 }
@@ -213,8 +231,12 @@ static sl_exit run(const sl_args *args)
         sl_model_describe(s.model, &info);
     if (!code && (!info.unsupported || args->plan))
         code = sl_session_start(&s, &fitted, 1, 0);
-    if (!code)
-        code = show(&s, args);
+    /* What does not fit into memory is refused, but its table is what was asked for. */
+    const bool too_large = code == SL_EXIT_FAILED && s.model && !s.engine && !args->plan && !args->json;
+    if (!code || too_large) {
+        const sl_exit shown = show(&s, args);
+        code = code ? code : shown;
+    }
     return sl_session_end(&s, &fitted, code);
 }
 

@@ -221,6 +221,12 @@ sl_exit sl_session_options(sl_session *s, const sl_args *args, size_t n_seqs, si
                                       .fusion = args->fusion,
                                       .attn = args->attn,
                                       .attn_window = (size_t)args->attn_window };
+    if (args->memory) {
+        sl_cpu_info cpu;
+        sl_cpu_describe(&cpu);
+        if (!sl_read_size(args->memory, cpu.memory_bytes, &s->options.memory_max) || !s->options.memory_max)
+            return sl_cli_usage("--memory %s: a size like 4G, 512M or 80%% expected", args->memory);
+    }
     return open_trace(s, args);
 }
 
@@ -249,35 +255,45 @@ static void tell_threads(size_t asked)
                 use.n_online);
 }
 
+/* n_ctx_train: what the context would be if memory had no end; 0: it was asked for. */
+static void tell_memory(const sl_memory *m, size_t n_ctx_train)
+{
+    fprintf(stderr, "memory: weights %s (mapped) + KV cache up to %s + workspace %s + other %s = %s\n",
+            sl_cli_bytes(m->weights).text, sl_cli_bytes(m->kv).text, sl_cli_bytes(m->workspace).text,
+            sl_cli_bytes(m->rest).text, sl_cli_bytes(m->weights + m->kv + m->workspace + m->rest).text);
+    if (m->n_ctx < n_ctx_train)
+        fprintf(stderr,
+                "context: %zu positions of the %zu that the model was trained with, since %s is %s (-c takes another "
+                "number)\n",
+                m->n_ctx, n_ctx_train, m->available_by, sl_cli_bytes(m->available).text);
+    if (m->streamed)
+        fprintf(stderr,
+                "sluice: warning: the weights (%s) are more than %s (%s): they are read from the file again for every "
+                "token, at the speed of the disk\n",
+                sl_cli_bytes(m->weights).text, m->available_by, sl_cli_bytes(m->available).text);
+}
+
 sl_exit sl_session_tell(const sl_session *s, const sl_args *args)
 {
     sl_err err = { 0 };
     sl_memory m;
     sl_model_info info;
-    sl_cpu_info cpu;
     sl_str formats = { 0 };
     if (sl_engine_estimate(s->model, &s->options, &m, &err))
         return sl_cli_fail(&err);
     if (args->quiet)
         return SL_EXIT_OK;
-    const size_t total = m.weights + m.kv + m.workspace + m.rest;
     sl_model_describe(s->model, &info);
-    sl_cpu_describe(&cpu);
     sl_session_formats(s->model, &formats);
     fprintf(stderr, "%s (%s, %s parameters, %s)\n", info.name, info.arch, sl_cli_count(info.n_params).text,
             formats.data ? formats.data : "?");
-    fprintf(stderr, "memory: weights %s (mapped) + KV cache up to %s + workspace %s + other %s = %s\n",
-            sl_cli_bytes(m.weights).text, sl_cli_bytes(m.kv).text, sl_cli_bytes(m.workspace).text,
-            sl_cli_bytes(m.rest).text, sl_cli_bytes(total).text);
+    tell_memory(&m, s->options.n_ctx ? 0 : info.n_ctx_train);
     tell_threads(s->options.n_threads);
     if (info.n_ctx_train && s->options.n_ctx > info.n_ctx_train)
         fprintf(stderr,
                 "sluice: warning: a context of %zu positions, the model was trained with %zu: beyond them its "
                 "answers may be worthless\n",
                 s->options.n_ctx, info.n_ctx_train);
-    if (cpu.memory_bytes && total > cpu.memory_bytes)
-        fprintf(stderr, "sluice: warning: this machine has %s; a smaller --ctx-size takes less\n",
-                sl_cli_bytes(cpu.memory_bytes).text);
     sl_str_fini(&formats);
     return SL_EXIT_OK;
 }

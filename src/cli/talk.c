@@ -140,28 +140,21 @@ void sl_cli_progress_end(void)
     progress_shown = false;
 }
 
-static sl_size_text scaled(double value, double step, const char *const *units)
-{
-    sl_size_text t;
-    size_t i = 0;
-    while (value >= step * 0.99995 && units[i + 1]) {
-        value /= step;
-        i++;
-    }
-    snprintf(t.text, sizeof t.text, "%.*f%s%s", i ? (value < 99.95 ? 1 : 0) : 0, value, *units[i] ? " " : "", units[i]);
-    return t;
-}
-
 sl_size_text sl_cli_bytes(size_t bytes)
 {
-    static const char *const units[] = { "bytes", "KiB", "MiB", "GiB", "TiB", NULL };
-    return scaled((double)bytes, 1024.0, units);
+    return sl_bytes_text(bytes);
 }
 
 sl_size_text sl_cli_count(size_t n)
 {
-    static const char *const units[] = { "", "K", "M", "B", "T", NULL };
-    return scaled((double)n, 1000.0, units);
+    static const char *const units[] = { "", " K", " M", " B", " T" };
+    sl_size_text t;
+    size_t i = 0;
+    double value = (double)n;
+    for (; value >= 1000 * 0.99995 && i + 1 < SL_COUNT(units); i++)
+        value /= 1000;
+    snprintf(t.text, sizeof t.text, "%.*f%s", i && value < 99.95 ? 1 : 0, value, units[i]);
+    return t;
 }
 
 double sl_cli_now(void)

@@ -11,6 +11,7 @@
 #include "base/num.h"
 #include "executor/engine.h"
 #include "executor/engine_in.h"
+#include "executor/fit.h"
 #include "executor/model.h"
 #include "executor/report.h"
 #include "text/text.h"
@@ -18,43 +19,16 @@
 
 /* ---- making and ending ------------------------------------------------------- */
 
-/* Far less than the KV cache of as many positions, so it fits where that does. */
-static size_t said_bytes(const sl_settings *s)
-{
-    return s->n_seqs * (s->n_ctx + 1) * sizeof(int32_t);
-}
-
-static sl_status plan_memory(const sl_model *m, const sl_settings *s, const sl_plan *p, sl_memory *out, sl_err *err)
-{
-    size_t page = 0;
-    if (!sl_kv_page_bytes(&s->kv, &page) || !sl_mul_ok(page, s->kv.n_pages, &out->kv))
-        return sl_fail(err, SL_EINVAL, "--ctx-size: a KV cache of %zu positions is larger than the address space",
-                       s->kv.n_pages * s->kv.P);
-    out->weights = m->net->weight_bytes;
-    out->workspace = sl_plan_workspace(p);
-    /* Program and libraries; the file's header, read through; vocabulary; room to sample; what was said. */
-    out->rest = ((size_t)6 << 20) + ((size_t)sl_weights_file_bytes(m->net->weights) - m->net->weight_bytes) +
-                m->net->config.n_vocab * (100 + 100) + sl_sampler_bytes(m->net->config.n_vocab) + said_bytes(s);
-    return SL_OK;
-}
-
 sl_status sl_engine_estimate(const sl_model *m, const sl_engine_options *o, sl_memory *out, sl_err *err)
 {
     sl_settings s;
     sl_kernels k;
-    sl_arena arena;
-    sl_plan plan;
     sl_status rc = sl_net_runs(m->net, err);
     if (rc || (rc = sl_settings_read(&s, m->net, o, err)))
         return rc;
     sl_kernels_init(&k, s.isa);
     s.plan.env.k = &k;
-    sl_arena_init(&arena, 1 << 18);
-    rc = sl_plan_build(&plan, &arena, m->net, &s.plan, err);
-    if (!rc)
-        rc = plan_memory(m, &s, &plan, out, err);
-    sl_arena_fini(&arena);
-    return rc;
+    return sl_fit(&s, m, out, err);
 }
 
 static sl_status build_plan(sl_engine *e, sl_err *err)
@@ -72,8 +46,9 @@ static sl_status set_up(sl_engine *e, const sl_engine_options *o, sl_err *err)
     const sl_heads heads = { .H = e->model->net->config.H, .Hkv = e->model->net->config.Hkv };
     sl_kernels_init(&e->kernels, s->isa);
     s->plan.env.k = &e->kernels;
-    if ((rc = build_plan(e, err)) || (rc = plan_memory(e->model, s, &e->plan, &e->memory, err)) ||
-        (rc = sl_kv_create(&e->kv, &s->kv, err)) || (rc = sl_pool_create(&e->pool, l->n_threads, err)))
+    if ((rc = sl_fit(s, e->model, &e->memory, err)) || (rc = sl_fit_check(s, e->model, &e->memory, err)) ||
+        (rc = build_plan(e, err)) || (rc = sl_kv_create(&e->kv, &s->kv, err)) ||
+        (rc = sl_pool_create(&e->pool, l->n_threads, err)))
         return rc;
     if (s->trace_spans && (rc = sl_trace_create(&e->trace, l->n_threads, s->trace_spans, err)))
         return rc;
@@ -81,7 +56,7 @@ static sl_status set_up(sl_engine *e, const sl_engine_options *o, sl_err *err)
     e->workspace = sl_mem_map(e->workspace_bytes);
     e->table = sl_mem_zalloc(s->n_seqs * s->pages_per_seq, sizeof *e->table);
     e->slot = sl_mem_zalloc(s->n_seqs, sizeof *e->slot);
-    e->said_bytes = said_bytes(s);
+    e->said_bytes = sl_said_bytes(s);
     e->said = sl_mem_map(e->said_bytes);
     if (!e->workspace || !e->table || !e->slot || !e->said)
         return sl_fail(err, SL_ENOMEM, "no memory for a workspace of %zu bytes", e->workspace_bytes);

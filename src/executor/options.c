@@ -3,13 +3,12 @@
 #include <string.h>
 #include "base/num.h"
 
-#define DEFAULT_CTX_MAX 8192
-#define DEFAULT_UBATCH  512
-#define DEFAULT_PAGE    64
-#define LIMIT_THREADS   1024
-#define LIMIT_CTX       ((size_t)1 << 24)
-#define LIMIT_UBATCH    ((size_t)1 << 16)
-#define LIMIT_SEQS      ((size_t)1 << 12)
+#define DEFAULT_UBATCH 512
+#define DEFAULT_PAGE   64
+#define LIMIT_THREADS  1024
+#define LIMIT_CTX      ((size_t)1 << 24)
+#define LIMIT_UBATCH   ((size_t)1 << 16)
+#define LIMIT_SEQS     ((size_t)1 << 12)
 
 /* The words of an option in the order of its enum; the first is the default. */
 static const char *const act_words[] = { "auto", "f32", "int8", NULL };
@@ -90,31 +89,37 @@ static sl_status read_kv(sl_settings *s, const sl_net *net, const sl_engine_opti
 {
     static const char *const words[] = { "f16", "f32", "bf16", NULL };
     static const sl_kv_type types[] = { SL_KV_F16, SL_KV_F32, SL_KV_BF16 };
-    sl_limits *l = &s->plan.env.limits;
-    size_t i = 0, page = 0;
+    size_t i = 0, page = 0, n_ctx = 0;
     sl_status rc;
     if ((rc = pick("--kv-type", o->kv_type, words, &i, err)) ||
         (rc = size_option("--kv-page", o->kv_page, DEFAULT_PAGE, 1 << 16, &page, err)) ||
-        (rc = size_option("--ctx-size", o->n_ctx, SL_MIN(net->config.n_ctx_train, DEFAULT_CTX_MAX), LIMIT_CTX,
-                          &l->n_ctx, err)))
+        (rc = size_option("--ctx-size", o->n_ctx, SL_MIN(net->config.n_ctx_train, LIMIT_CTX), LIMIT_CTX, &n_ctx, err)))
         return rc;
     if (page % 16)
         return sl_fail(err, SL_EINVAL, "--kv-page: %zu is no multiple of 16", page);
-    s->n_ctx = l->n_ctx;
-    l->n_ctx = sl_round_up(l->n_ctx, page);
-    s->pages_per_seq = l->n_ctx / page;
-    s->kv = (sl_kv_shape){ .n_layers = net->config.n_layers,
-                           .n_heads = net->config.Hkv,
-                           .C = net->config.C,
-                           .type = types[i],
-                           .P = page,
-                           .n_pages = s->pages_per_seq * s->n_seqs };
+    s->choose_ctx = !o->n_ctx;
+    s->kv = (sl_kv_shape){
+        .n_layers = net->config.n_layers, .n_heads = net->config.Hkv, .C = net->config.C, .type = types[i], .P = page
+    };
+    sl_settings_set_ctx(s, n_ctx);
     return SL_OK;
+}
+
+void sl_settings_set_ctx(sl_settings *s, size_t n_ctx)
+{
+    sl_limits *l = &s->plan.env.limits;
+    s->n_ctx = n_ctx;
+    l->n_ctx = sl_round_up(n_ctx, s->kv.P);
+    s->pages_per_seq = l->n_ctx / s->kv.P;
+    s->kv.n_pages = s->pages_per_seq * s->n_seqs;
+    l->n_tokens = SL_MIN(s->n_tokens, l->n_ctx * s->n_seqs);
+    /* A row for each sequence, so that none waits for another to end. */
+    l->n_outputs = SL_MIN(SL_MAX(s->n_outputs, s->n_seqs), l->n_tokens);
 }
 
 sl_status sl_settings_read(sl_settings *s, const sl_net *net, const sl_engine_options *o, sl_err *err)
 {
-    *s = (sl_settings){ .trace_spans = o->trace_spans, .prefix_cache = o->prefix_cache };
+    *s = (sl_settings){ .trace_spans = o->trace_spans, .prefix_cache = o->prefix_cache, .memory_max = o->memory_max };
     sl_env *env = &s->plan.env;
     sl_limits *l = &env->limits;
     size_t act = 0, mode = 0, attn = 0;
@@ -123,13 +128,11 @@ sl_status sl_settings_read(sl_settings *s, const sl_net *net, const sl_engine_op
         (rc = pick("--mode", o->mode, mode_words, &mode, err)) ||
         (rc = pick("--attn", o->attn, attn_words, &attn, err)) || (rc = read_fusion(o->fusion, &s->plan.fuse, err)) ||
         (rc = size_option("--threads", o->n_threads, sl_cpu_threads(), LIMIT_THREADS, &l->n_threads, err)) ||
-        (rc = size_option("--parallel", o->n_seqs, 1, LIMIT_SEQS, &s->n_seqs, err)) || (rc = read_kv(s, net, o, err)) ||
-        (rc = size_option("--ubatch-size", o->n_ubatch, DEFAULT_UBATCH, LIMIT_UBATCH, &l->n_tokens, err)) ||
-        (rc = size_option("outputs of a step", o->n_outputs, s->n_seqs, LIMIT_UBATCH, &l->n_outputs, err)))
+        (rc = size_option("--parallel", o->n_seqs, 1, LIMIT_SEQS, &s->n_seqs, err)) ||
+        (rc = size_option("--ubatch-size", o->n_ubatch, DEFAULT_UBATCH, LIMIT_UBATCH, &s->n_tokens, err)) ||
+        (rc = size_option("outputs of a step", o->n_outputs, s->n_seqs, LIMIT_UBATCH, &s->n_outputs, err)) ||
+        (rc = read_kv(s, net, o, err)))
         return rc;
-    l->n_tokens = SL_MIN(l->n_tokens, l->n_ctx * s->n_seqs);
-    /* A row for each sequence, so that none waits for another to end. */
-    l->n_outputs = SL_MIN(SL_MAX(l->n_outputs, s->n_seqs), l->n_tokens);
     env->act = act == 1 ? SL_ACT_F32 : SL_ACT_Q8;
     env->attn = attn ? SL_ATTN_PLAIN : SL_ATTN_FLASH;
     env->window = o->attn_window;

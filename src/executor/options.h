@@ -7,11 +7,19 @@
 
 typedef enum sl_mode { SL_MODE_GRAPH, SL_MODE_EAGER } sl_mode;
 
+typedef enum sl_weights_mode { SL_WEIGHTS_MAP, SL_WEIGHTS_COPY, SL_WEIGHTS_PER_NODE } sl_weights_mode;
+
 typedef struct sl_settings {
     sl_plan_options plan; /* env.k is not set */
     sl_mode mode;
     sl_kv_shape kv;
-    size_t n_ctx; /* positions of a sequence, as asked; plan.env.limits has whole pages */
+    size_t n_ctx;               /* positions of a sequence, as asked; plan.env.limits has whole pages */
+    bool choose_ctx;            /* none was asked for: n_ctx is the most that the model takes */
+    size_t n_tokens, n_outputs; /* of a step, before the context bounds them */
+    size_t memory_max;          /* 0: none */
+    sl_weights_mode weights;
+    size_t n_copies; /* of the weights; 0: mapped */
+    bool mlock;
     size_t n_seqs, pages_per_seq, trace_spans;
     bool prefix_cache;
     sl_isa isa;
@@ -19,6 +27,8 @@ typedef struct sl_settings {
 
 /* SL_EINVAL: which option, what was given, what is allowed. */
 sl_status sl_settings_read(sl_settings *out, const sl_net *net, const sl_engine_options *o, sl_err *err);
+/* Another context, and all that depends on it. */
+void sl_settings_set_ctx(sl_settings *s, size_t n_ctx);
 
 const char *sl_act_name(sl_act_type act);
 const char *sl_mode_name(sl_mode mode);

@@ -1,9 +1,11 @@
 #!/usr/bin/env python3
-"""test_machine.py - what the program says about threads, and that their number changes nothing else."""
+"""test_machine.py - threads and memory: what the program takes of the machine, and what it says about it."""
 import os
+import re
+import resource
 import unittest
 
-from cli import LLAMA, good
+from cli import LLAMA, good, sluice
 
 ONE = ["run", LLAMA, "x", "--no-template", "-n", "1"]
 
@@ -40,6 +42,117 @@ class Threads(unittest.TestCase):
                    for n in (1, 2, 3, 7, 16, 17, 64, 300)]
         for a in answers[1:]:
             self.assertEqual(a["logprobs"], answers[0]["logprobs"])
+
+
+LONG = ["--override-kv", "llama.context_length=int:1048576"]  # a model that was trained with a million positions
+WIDE = ["--kv-type", "f32", "--n-answers", 8]  # whose keys and values of so many positions take 4 GiB
+GIB = 1 << 30
+
+
+def context(result):
+    """(chosen, trained with, why) of the message about a cut context."""
+    m = re.search(r"(?m)^context: (\d+) positions of the (\d+) that the model was trained with, since (.*) is ",
+                  result.errors)
+    return m and (int(m[1]), int(m[2]), m[3])
+
+
+class Group:
+    """A memory group of our own inside this process' group; None where the system does not let us."""
+
+    def __init__(self, limit):
+        self.path = None
+        with open("/proc/self/cgroup", encoding="ascii") as f:
+            lines = [line.rstrip("\n").split(":", 2) for line in f]
+        for _, controllers, path in lines:
+            v1 = "memory" in controllers.split(",")
+            if not v1 and controllers:
+                continue
+            mount = "/sys/fs/cgroup/memory" if v1 else "/sys/fs/cgroup"
+            folder = f"{mount}{path.rstrip('/')}/sluice-test-{os.getpid()}"
+            try:
+                os.mkdir(folder)
+                self.path = folder
+                with open(f"{folder}/{'memory.limit_in_bytes' if v1 else 'memory.max'}", "w", encoding="ascii") as f:
+                    f.write(str(limit))
+                return
+            except OSError:
+                self.remove()
+
+    def remove(self):
+        if self.path:
+            os.rmdir(self.path)
+        self.path = None
+
+    def sluice(self, *args):
+        def enter():
+            with open(f"{self.path}/cgroup.procs", "w", encoding="ascii") as f:
+                f.write("0")
+        return sluice(*args, preexec_fn=enter)
+
+
+class Context(unittest.TestCase):
+    def test_as_the_model_says_where_it_fits(self):
+        r = good(*ONE)
+        self.assertIsNone(context(r))
+        self.assertEqual(good("info", LLAMA, "--json").json["engine"]["ctx_size"],
+                         good("info", LLAMA, "--json").json["n_ctx_train"])
+
+    def test_a_limit_of_the_user(self):
+        r = good(*ONE, *LONG, "--memory", "64M")
+        chosen, trained, why = context(r)
+        self.assertEqual((trained, why), (1048576, "--memory"))
+        info = good("info", LLAMA, *LONG, "--memory", "64M", "--json").json["engine"]
+        self.assertEqual(info["ctx_size"], chosen)
+        self.assertTrue(info["memory"]["fits"])
+        self.assertLessEqual(info["memory"]["total"], 64 << 20)
+        self.assertEqual(info["memory"]["available"], 64 << 20)
+
+    def test_an_explicit_context_is_refused_with_the_numbers(self):
+        r = sluice(*ONE, *LONG, "-c", 1048576, "--memory", "64M")
+        self.assertEqual(r.code, 1)
+        for words in ("1048576 positions", "KV cache", "--memory is 64.0 MiB", "--kv-type", "--ubatch-size"):
+            self.assertIn(words, r.errors)
+        fits = re.search(r"--ctx-size (\d+) would fit", r.errors)[1]
+        good(*ONE, *LONG, "-c", fits, "--memory", "64M")
+        r = sluice("info", LLAMA, *LONG, "-c", 1048576, "--memory", "64M")
+        self.assertEqual(r.code, 1)
+        self.assertIn("does not fit", r.text)
+
+    def test_sizes(self):
+        for size in ("1G", "1024m", "1.5GiB", "50%", "1073741824"):
+            good(*ONE, "--memory", size)
+        for size in ("", "0", "-1", "lots", "4 G", "110%%", "1e99"):
+            r = sluice(*ONE, "--memory", size)
+            self.assertEqual((r.code, "--memory" in r.errors), (2, True), size)
+
+    def test_address_space(self):
+        def limit():
+            resource.setrlimit(resource.RLIMIT_AS, (GIB // 2, GIB // 2))
+        try:
+            r = good(*ONE, *LONG, *WIDE, "-t", 2, preexec_fn=limit)
+        except AssertionError as e:
+            if "Sanitizer" in str(e):
+                self.skipTest("a sanitizer maps more than any limit")
+            raise
+        self.assertIn("ulimit -v", context(r)[2])
+
+    def test_in_a_group_of_4_gib(self):
+        group = Group(4 * GIB)
+        if not group.path:
+            self.skipTest("SKIPPED: no memory cgroup can be made here (not root, or cgroupfs is read-only)")
+        try:
+            r = group.sluice(*ONE, *LONG, *WIDE)
+            self.assertEqual(r.code, 0, r.errors)
+            chosen, _, why = context(r)
+            self.assertIn("cgroup", why)
+            self.assertGreater(chosen, 64)
+            r = group.sluice(*ONE, "-c", 1048576, *WIDE)
+            self.assertEqual(r.code, 1)
+            self.assertIn("cgroup", r.errors)
+            share = group.sluice("info", LLAMA, "--json", "--memory", "50%")
+            self.assertEqual(share.json["engine"]["memory"]["available"], 2 * GIB)
+        finally:
+            group.remove()
 
 
 if __name__ == "__main__":
