@@ -14,7 +14,8 @@ from dataclasses import dataclass, field
 
 import gguf
 
-KV_BYTES = {"f32": 4, "f16": 2, "bf16": 2}
+KV_BYTES = {"f32": 4, "f16": 2, "bf16": 2, "int8": 1}
+KV_SCALE_BYTES = {"int8": 4}  # beside each key and each value
 
 # The instruction sequence that bounds a product of these weights with what the engine
 # multiplies them by. `f32`: whatever --act f32 or float weights use, and attention.
@@ -101,7 +102,7 @@ class Model:
             pairs = test.n * (test.n + 1) // 2
             loaded = sum(min(test.n, (i + 1) * ubatch) for i in range(steps))
         widths = self.key_width + self.value_width
-        c.bytes += loaded * self.layers * self.kv_heads * widths * KV_BYTES[kv]
+        c.bytes += loaded * self.layers * self.kv_heads * (widths * KV_BYTES[kv] + 2 * KV_SCALE_BYTES.get(kv, 0))
         c.attention = pairs * self.layers * self.heads * widths * 2
         return c
 

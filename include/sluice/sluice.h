@@ -81,22 +81,23 @@ typedef struct sl_engine sl_engine;
 
 /* Zero is each field's default. */
 typedef struct sl_engine_options {
-    size_t n_threads;    /* 0: what the process may use */
-    size_t n_ctx;        /* positions of a sequence; 0: the model's, or what fits into memory */
-    size_t n_ubatch;     /* tokens of a step; 0: 512 */
-    size_t n_seqs;       /* requests that run together; 0: 1 */
-    size_t n_outputs;    /* logits rows of a step at most; at least n_seqs */
-    size_t kv_page;      /* positions of a page, a multiple of 16; 0: 64 */
-    const char *kv_type; /* "f16", "f32", "bf16"; NULL: "f16" */
-    const char *act;     /* "auto", "f32", "int8" */
-    const char *mode;    /* "graph", "eager" */
-    const char *fusion;  /* "all", "none", or a list of norm,attn,ffn */
-    const char *attn;    /* "flash", "plain" */
-    size_t attn_window;  /* positions that a query sees, if fewer than the model's own; 0: those */
-    size_t trace_spans;  /* ring of each thread; 0: no trace */
-    bool prefix_cache;   /* keep what an ended request has read and said until its place is needed: a later request
-                            that begins with the same tokens reads only the rest, to the same bits */
-    size_t memory_max;   /* bytes that the engine may take at most; 0: what this process may still have */
+    size_t n_threads;      /* 0: what the process may use */
+    size_t n_ctx;          /* positions of a sequence; 0: the model's, or what fits into memory */
+    size_t n_ubatch;       /* tokens of a step; 0: 512 */
+    size_t n_seqs;         /* requests that run together; 0: 1 */
+    size_t n_outputs;      /* logits rows of a step at most; at least n_seqs */
+    size_t kv_page;        /* positions of a page, a multiple of 16; 0: 64 */
+    const char *kv_type;   /* "f16", "f32", "bf16", "int8" (a scale for each position and head); NULL: "f16" */
+    const char *kv_layout; /* of keys in a page: "grouped", "token" (plain, to compare with); NULL: "grouped" */
+    const char *act;       /* "auto", "f32", "int8" */
+    const char *mode;      /* "graph", "eager" */
+    const char *fusion;    /* "all", "none", or a list of norm,attn,ffn */
+    const char *attn;      /* "flash", "plain" */
+    size_t attn_window;    /* positions that a query sees, if fewer than the model's own; 0: those */
+    size_t trace_spans;    /* ring of each thread; 0: no trace */
+    bool prefix_cache;     /* keep what an ended request has read and said until its place is needed: a later request
+                              that begins with the same tokens reads only the rest, to the same bits */
+    size_t memory_max;     /* bytes that the engine may take at most; 0: what this process may still have */
 } sl_engine_options;
 
 /* Bytes that an engine will take, before it takes them; and what may be had. docs/memory.md says how that is counted.
@@ -123,7 +124,7 @@ SL_API void sl_engine_destroy(sl_engine *e); /* accepts NULL; running requests e
 
 /* What became of the options. */
 typedef struct sl_engine_info {
-    const char *isa, *act, *kv_type, *mode, *attn;
+    const char *isa, *act, *kv_type, *kv_layout, *mode, *attn;
     size_t n_threads, n_ctx, n_ubatch, n_seqs, kv_page;
     sl_memory memory;
 } sl_engine_info;

@@ -37,8 +37,10 @@ const sl_opt sl_opts_engine[] = {
       "what activations are multiplied as: auto, f32 or int8 (default auto: int8 for weights of 8 "
       "bits or fewer)",
       SL_OPT_WORD, SL_ARG(act), 0, 0, "auto|f32|int8" },
-    { "kv-type", NULL, "TYPE", "how keys and values are kept: f16, f32 or bf16 (default f16)", SL_OPT_WORD,
-      SL_ARG(kv_type), 0, 0, "f16|f32|bf16" },
+    { "kv-type", NULL, "TYPE", "how keys and values are kept: f16, f32, bf16 or int8 (default f16)", SL_OPT_WORD,
+      SL_ARG(kv_type), 0, 0, "f16|f32|bf16|int8" },
+    { "kv-layout", NULL, "KIND", "how keys lie in a page: grouped (default), or token, the plain way, to compare with",
+      SL_OPT_WORD, SL_ARG(kv_layout), 0, 0, "grouped|token" },
     { "kv-page", NULL, "N", "positions of a page of keys and values, a multiple of 16 (default 64)", SL_OPT_INT,
       SL_ARG(kv_page), 16, 1 << 16, NULL },
     { "mode", NULL, "MODE", "graph (default) plans once and replays; eager plans every step", SL_OPT_WORD, SL_ARG(mode),

@@ -27,7 +27,7 @@ typedef struct sl_args {
     bool check_tensors;
     /* engine */
     int64_t threads, ctx_size, ubatch_size, kv_page, attn_window;
-    const char *act, *kv_type, *mode, *fusion, *attn, *trace, *memory;
+    const char *act, *kv_type, *kv_layout, *mode, *fusion, *attn, *trace, *memory;
     /* sampling */
     double temp, top_p, min_p, typical, repeat_penalty, presence_penalty, frequency_penalty;
     int64_t top_k, repeat_last_n, seed; /* repeat_last_n -1: all; seed -1: random */

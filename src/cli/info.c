@@ -106,7 +106,8 @@ static void print_memory(const sl_memory *m, const sl_engine_options *o, size_t 
     const size_t n_seqs = SL_MAX(o->n_seqs, (size_t)1);
     printf("\nmemory for %zu position%s x %zu sequence%s\n", m->n_ctx, sl_cli_s(m->n_ctx), n_seqs, sl_cli_s(n_seqs));
     printf("  weights       %s (mapped, shared with the page cache)\n", sl_cli_bytes(m->weights).text);
-    printf("  KV cache      %s (%s, taken as it fills)\n", sl_cli_bytes(m->kv).text, o->kv_type ? o->kv_type : "f16");
+    printf("  KV cache      %s (%s, %s, taken as it fills)\n", sl_cli_bytes(m->kv).text,
+           o->kv_type ? o->kv_type : "f16", o->kv_layout ? o->kv_layout : "grouped");
     printf("  workspace     %s\n", sl_cli_bytes(m->workspace).text);
     printf("  rest          %s\n", sl_cli_bytes(m->rest).text);
     printf("  total         %s\n", sl_cli_bytes(m->weights + m->kv + m->workspace + m->rest).text);
@@ -162,10 +163,10 @@ static json_t *memory_json(const sl_memory *m)
 
 static json_t *engine_json(const sl_engine_info *e)
 {
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:o}", "isa", e->isa, "act", e->act, "kv_type",
-                     e->kv_type, "mode", e->mode, "attn", e->attn, "threads", (json_int_t)e->n_threads, "ctx_size",
-                     (json_int_t)e->n_ctx, "ubatch_size", (json_int_t)e->n_ubatch, "kv_page", (json_int_t)e->kv_page,
-                     "memory", memory_json(&e->memory));
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:o}", "isa", e->isa, "act", e->act, "kv_type",
+                     e->kv_type, "kv_layout", e->kv_layout, "mode", e->mode, "attn", e->attn, "threads",
+                     (json_int_t)e->n_threads, "ctx_size", (json_int_t)e->n_ctx, "ubatch_size", (json_int_t)e->n_ubatch,
+                     "kv_page", (json_int_t)e->kv_page, "memory", memory_json(&e->memory));
 }
 
 /* e: NULL for a model that cannot be run. */

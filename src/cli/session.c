@@ -216,6 +216,7 @@ sl_exit sl_session_options(sl_session *s, const sl_args *args, size_t n_seqs, si
                                       .n_outputs = n_outputs,
                                       .kv_page = (size_t)args->kv_page,
                                       .kv_type = args->kv_type,
+                                      .kv_layout = args->kv_layout,
                                       .act = args->act,
                                       .mode = args->mode,
                                       .fusion = args->fusion,

@@ -145,6 +145,7 @@ void sl_engine_describe(const sl_engine *e, sl_engine_info *out)
     *out = (sl_engine_info){ .isa = sl_isa_name(e->kernels.isa),
                              .act = sl_act_name(act_in_use(e)),
                              .kv_type = sl_kv_type_name(s->kv.type),
+                             .kv_layout = sl_kv_layout_name(s->kv.layout),
                              .mode = sl_mode_name(s->mode),
                              .attn = sl_attn_name(s->plan.env.attn),
                              .n_threads = l->n_threads,

@@ -14,6 +14,7 @@
 static const char *const act_words[] = { "auto", "f32", "int8", NULL };
 static const char *const mode_words[] = { "graph", "eager", NULL };
 static const char *const attn_words[] = { "flash", "plain", NULL };
+static const char *const layout_words[] = { "grouped", "token", NULL };
 
 const char *sl_act_name(sl_act_type act)
 {
@@ -28,6 +29,11 @@ const char *sl_mode_name(sl_mode mode)
 const char *sl_attn_name(sl_attn attn)
 {
     return attn_words[attn];
+}
+
+const char *sl_kv_layout_name(sl_kv_layout layout)
+{
+    return layout_words[layout];
 }
 
 static sl_status pick(const char *option, const char *given, const char *const *words, size_t *out, sl_err *err)
@@ -87,20 +93,24 @@ static sl_status read_fusion(const char *given, unsigned *out, sl_err *err)
 
 static sl_status read_kv(sl_settings *s, const sl_net *net, const sl_engine_options *o, sl_err *err)
 {
-    static const char *const words[] = { "f16", "f32", "bf16", NULL };
-    static const sl_kv_type types[] = { SL_KV_F16, SL_KV_F32, SL_KV_BF16 };
-    size_t i = 0, page = 0, n_ctx = 0;
+    static const char *const words[] = { "f16", "f32", "bf16", "int8", NULL };
+    static const sl_kv_type types[] = { SL_KV_F16, SL_KV_F32, SL_KV_BF16, SL_KV_INT8 };
+    size_t i = 0, layout = 0, page = 0, n_ctx = 0;
     sl_status rc;
     if ((rc = pick("--kv-type", o->kv_type, words, &i, err)) ||
+        (rc = pick("--kv-layout", o->kv_layout, layout_words, &layout, err)) ||
         (rc = size_option("--kv-page", o->kv_page, DEFAULT_PAGE, 1 << 16, &page, err)) ||
         (rc = size_option("--ctx-size", o->n_ctx, SL_MIN(net->config.n_ctx_train, LIMIT_CTX), LIMIT_CTX, &n_ctx, err)))
         return rc;
     if (page % 16)
         return sl_fail(err, SL_EINVAL, "--kv-page: %zu is no multiple of 16", page);
     s->choose_ctx = !o->n_ctx;
-    s->kv = (sl_kv_shape){
-        .n_layers = net->config.n_layers, .n_heads = net->config.Hkv, .C = net->config.C, .type = types[i], .P = page
-    };
+    s->kv = (sl_kv_shape){ .n_layers = net->config.n_layers,
+                           .n_heads = net->config.Hkv,
+                           .C = net->config.C,
+                           .type = types[i],
+                           .layout = layout ? SL_KV_TOKEN : SL_KV_GROUPED,
+                           .P = page };
     sl_settings_set_ctx(s, n_ctx);
     return SL_OK;
 }

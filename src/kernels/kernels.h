@@ -99,7 +99,8 @@ typedef void sl_rope_fn(float *x, const float *cs, size_t C);
 
 /* ---- KV pages ---------------------------------------------------------------- */
 
-#define SL_KV_TYPE_LIST(X) X(F32, 4, "f32") X(F16, 2, "f16") X(BF16, 2, "bf16")
+/* name, bytes of a number, word of --kv-type */
+#define SL_KV_TYPE_LIST(X) X(F32, 4, "f32") X(F16, 2, "f16") X(BF16, 2, "bf16") X(INT8, 1, "int8")
 typedef enum sl_kv_type {
 #define SL_KV_ENUM(name, bytes, text) SL_KV_##name,
     SL_KV_TYPE_LIST(SL_KV_ENUM)
@@ -107,30 +108,84 @@ typedef enum sl_kv_type {
         SL_KV_COUNT
 } sl_kv_type;
 
+/* How the keys of a head lie. */
+typedef enum sl_kv_layout {
+    SL_KV_GROUPED, /* [C/g][P][g] */
+    SL_KV_TOKEN,   /* [P][C], as one would write it down; kept to compare with */
+    SL_KV_LAYOUT_COUNT
+} sl_kv_layout;
+
+/* Numbers of a key that lie side by side in a grouped page. */
+static inline size_t sl_kv_group(sl_kv_type type)
+{
+    return type == SL_KV_INT8 ? 4 : type == SL_KV_BF16 ? 2 : 1;
+}
+
 /* One head of one page.
  *   K  [C/g][P][g]  so that scores of neighbouring tokens are neighbouring sums;
- *                   g = 1 (f32, f16) or 2 (bf16, the ISA's pair); C is even
+ *                   g = 1 (f32, f16), 2 (bf16, the ISA's pair) or 4 (int8; C/g is rounded up, and
+ *                   what a token's key lacks there is zero); or [P][C] in the token layout. C is even
  *   V  [P][C]
+ * int8: a number x is about scale[token] * q, q within -127..127; the scales [P] lie right behind
+ * the P * C numbers (C rounded up to 4), so that a load may read on past the last of them.
  * P is a multiple of 16. Slots that hold no token yet may contain anything. */
 typedef struct sl_kv_head {
     void *data;
+    float *scale; /* NULL for all types but int8 */
     size_t P, C;
 } sl_kv_head;
 
-/* Store one token's head, rounded to nearest even, at slot `at` < P. x [C]. */
+/* Bytes of one token in one head: numbers and scale. A head takes P times as many. */
+static inline size_t sl_kv_token_bytes(sl_kv_type type, size_t C)
+{
+    static const size_t bytes[SL_KV_COUNT] = {
+#define SL_KV_BYTES(name, bytes, text) [SL_KV_##name] = bytes,
+        SL_KV_TYPE_LIST(SL_KV_BYTES)
+#undef SL_KV_BYTES
+    };
+    return type == SL_KV_INT8 ? (C + 3) / 4 * 4 + sizeof(float) : bytes[type] * C;
+}
+
+/* The head that lies at `data`. */
+static inline sl_kv_head sl_kv_head_at(sl_kv_type type, void *data, size_t P, size_t C)
+{
+    float *scale = type == SL_KV_INT8 ? (float *)(void *)((char *)data + (C + 3) / 4 * 4 * P) : NULL;
+    return (sl_kv_head){ data, scale, P, C };
+}
+
+/* Store one token's head at slot `at` < P, rounded to nearest even; int8 with the scale of
+ * sl_quantize_head_fn. x [C]. */
 typedef void sl_kv_write_fn(const sl_kv_head *h, size_t at, const float *x);
 
-/* s[r][j] = sum over c of q[r][c] * K[at + j][c], for j in 0..n, each sum in the order of c.
- * q [R][C], row stride ldq; s row stride lds, with room for n rounded up to 16 (what lies
- * beyond n is undefined). at is a multiple of 16, at + n <= P. */
-typedef void sl_attn_scores_fn(float *s, size_t lds, const float *q, size_t ldq, size_t R, const sl_kv_head *k,
-                               size_t at, size_t n);
+/* One head to 8 bits with one scale, which is returned: q = round half to even of x / d,
+ * d = absmax / 127; a head of zeros has d = 0. Not finite: d is NaN and q 0, so that the fault shows.
+ * x [C]; q has room for C rounded up to SL_HEAD_PAD, zeros beyond C. */
+#define SL_HEAD_PAD 32
+typedef float sl_quantize_head_fn(int8_t *q, const float *x, size_t C);
+
+/* Query rows as scores read them: x for keys of a float type; q and d for int8 keys. */
+typedef struct sl_attn_query {
+    float *x; /* [R][ldx] */
+    size_t ldx;
+    int8_t *q; /* [R][ldq], made by quantize_head; ldq a multiple of SL_HEAD_PAD */
+    size_t ldq;
+    float *d; /* [R] */
+} sl_attn_query;
+
+/* s[r][j] = sum over c of q[r][c] * K[at + j][c], for j in 0..n. In a grouped page each sum is in
+ * the order of c, in the token layout in an order that is the ISA's. int8: the sum of whole numbers,
+ * exact, times the key's scale, then times d[r].
+ * s row stride lds, with room for n rounded up to 16 (what lies beyond n is undefined). at is a
+ * multiple of 16, at + n <= P. */
+typedef void sl_attn_scores_fn(float *s, size_t lds, const sl_attn_query *q, size_t R, const sl_kv_head *k, size_t at,
+                               size_t n);
 
 /* Softmax of one chunk, without the division: *max = max of s[0..n), s[j] = exp(s[j] - *max),
  * *sum = their sum. n in 1..256. Element j goes to the same partial sum whatever n. */
 typedef void sl_attn_softmax_fn(float *s, size_t n, float *max, float *sum);
 
-/* acc[r][c] += sum over j in 0..n[r] of p[r][j] * V[at + j][c], in the order of j.
+/* acc[r][c] += sum over j in 0..n[r] of p[r][j] * V[at + j][c], in the order of j; int8: the value's
+ * scale is multiplied into p[r][j] first.
  * acc [R][C] dense; p row stride ldp. V beyond a row's own n[r] is not multiplied for that row. */
 typedef void sl_attn_mix_fn(float *acc, const float *p, size_t ldp, const uint32_t *n, size_t R, const sl_kv_head *v,
                             size_t at);
@@ -157,8 +212,9 @@ typedef struct sl_kernels {
     sl_add_scaled_fn *add_scaled;
     sl_silu_fn *silu;
     sl_rope_fn *rope_half, *rope_adjacent;
-    sl_kv_write_fn *kv_write_k[SL_KV_COUNT], *kv_write_v[SL_KV_COUNT];
-    sl_attn_scores_fn *attn_scores[SL_KV_COUNT];
+    sl_quantize_head_fn *quantize_head;
+    sl_kv_write_fn *kv_write_k[SL_KV_LAYOUT_COUNT][SL_KV_COUNT], *kv_write_v[SL_KV_COUNT];
+    sl_attn_scores_fn *attn_scores[SL_KV_LAYOUT_COUNT][SL_KV_COUNT];
     sl_attn_softmax_fn *attn_softmax;
     sl_attn_mix_fn *attn_mix[SL_KV_COUNT];
     sl_attn_fold_fn *attn_fold;

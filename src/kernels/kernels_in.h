@@ -5,11 +5,11 @@
 
 #include "kernels/kernels.h"
 
-/* Where element c of token j lies in a page of keys, [C/g][P][g]. */
-static inline size_t sl_kv_k_index(sl_kv_type type, size_t P, size_t j, size_t c)
+/* Where element c of token j lies in a page of keys. */
+static inline size_t sl_kv_k_index(sl_kv_layout layout, sl_kv_type type, const sl_kv_head *h, size_t j, size_t c)
 {
-    const size_t g = type == SL_KV_BF16 ? 2 : 1;
-    return (c / g * P + j) * g + c % g;
+    const size_t g = sl_kv_group(type);
+    return layout == SL_KV_TOKEN ? j * h->C + c : (c / g * h->P + j) * g + c % g;
 }
 
 void sl_kernels_init_scalar(sl_kernels *k);

@@ -38,10 +38,17 @@ static void add_tensor(sl_bench_cost *c, const sl_engine_info *e, const sl_tenso
         c->ops[sl_peak_of(t->format, strcmp(e->act, "int8") == 0)] += 2.0 * elements(t) * tokens;
 }
 
+/* Of one key or value: its numbers, and the scale of int8. */
+static double head_bytes(const sl_engine_info *e, size_t width)
+{
+    if (strcmp(e->kv_type, "int8") == 0)
+        return (double)width + 4.0;
+    return (double)width * (strcmp(e->kv_type, "f32") == 0 ? 4.0 : 2.0);
+}
+
 sl_bench_cost sl_bench_test_cost(const sl_model *m, const sl_engine_info *e, const sl_bench_test *test)
 {
     const sl_bench_counts n = count(e, test);
-    const double kv_bytes = strcmp(e->kv_type, "f32") == 0 ? 4.0 : 2.0;
     sl_bench_cost c = { 0 };
     sl_model_info info;
     sl_model_describe(m, &info);
@@ -57,7 +64,7 @@ sl_bench_cost sl_bench_test_cost(const sl_model *m, const sl_engine_info *e, con
             add_tensor(&c, e, &t, n.steps, n.tokens);
     }
     const double widths = 2.0 * (double)info.head_dim; /* a key and a value */
-    c.bytes += n.loaded * (double)info.n_layers * (double)info.n_kv_heads * widths * kv_bytes;
+    c.bytes += n.loaded * (double)info.n_layers * (double)info.n_kv_heads * 2.0 * head_bytes(e, info.head_dim);
     c.ops[SL_PEAK_FMA_AVX2_F32] += n.pairs * (double)info.n_layers * (double)info.n_heads * widths * 2.0;
     return c;
 }

@@ -98,8 +98,9 @@ bool sl_attn_is_split(const sl_env *env, const sl_heads *h, const sl_step *step)
 
 /* Scratch of one thread: R = rows of a block, L = positions computed at once. */
 typedef struct sl_attn_scratch {
-    float *q, *chunk, *acc; /* [R][C] */
-    float *s;               /* [R][lds] */
+    sl_attn_query q;
+    float *chunk, *acc; /* [R][C] */
+    float *s;           /* [R][lds] */
     size_t lds;
     float *m, *l, *m2, *l2; /* [R] running and of the chunk */
     uint32_t *seen;         /* [R] positions of the chunk that a row sees */
@@ -112,17 +113,42 @@ static size_t unit(const sl_env *env)
     return env->attn == SL_ATTN_PLAIN ? sl_round_up(env->limits.n_ctx, SL_ATTN_CHUNK) : SL_ATTN_CHUNK;
 }
 
+/* Query rows in every form that a type of keys may want. */
+static size_t cut_query(sl_attn_query *q, unsigned char *base, size_t R, size_t C)
+{
+    size_t at = 0;
+    *q = (sl_attn_query){ .ldx = C, .ldq = sl_round_up(C, SL_HEAD_PAD) };
+    q->x = base ? (float *)(void *)base : NULL;
+    at += sl_round_up(R * C * sizeof(float), SL_MEM_ALIGN);
+    q->q = base ? (int8_t *)(base + at) : NULL;
+    at += sl_round_up(R * q->ldq, SL_MEM_ALIGN);
+    q->d = base ? (float *)(void *)(base + at) : NULL;
+    return at + sl_round_up(R * sizeof(float), SL_MEM_ALIGN);
+}
+
+/* The rows from r on. */
+static sl_attn_query query_rows(const sl_attn_query *q, size_t r)
+{
+    return (sl_attn_query){ q->x + r * q->ldx, q->ldx, q->q + r * q->ldq, q->ldq, q->d + r };
+}
+
+/* The form for int8 keys, of R rows of x. */
+static void quantize_queries(const sl_kernels *k, const sl_attn_query *q, size_t R, size_t C)
+{
+    for (size_t r = 0; r < R; r++)
+        q->d[r] = k->quantize_head(q->q + r * q->ldq, q->x + r * q->ldx, C);
+}
+
 static size_t cut_scratch(sl_attn_scratch *p, unsigned char *base, const sl_env *env, const sl_heads *h)
 {
     const size_t R = sl_attn_block_tokens(h) * (h->H / h->Hkv);
-    size_t at = 0;
+    size_t at = cut_query(&p->q, base, R, h->C);
     p->lds = unit(env) + 16; /* rows a power of two apart would share cache sets */
 #define CUT(field, type, count)                                                                                        \
     do {                                                                                                               \
         p->field = base ? (type *)(void *)(base + at) : NULL;                                                          \
         at += sl_round_up((count) * sizeof(type), SL_MEM_ALIGN);                                                       \
     } while (0)
-    CUT(q, float, R * h->C);
     CUT(chunk, float, R * h->C);
     CUT(acc, float, R * h->C);
     CUT(s, float, R * p->lds);
@@ -150,12 +176,14 @@ static size_t first_seen(const sl_env *env, const sl_heads *h, size_t pos)
     return window && pos + 1 > window ? pos + 1 - window : 0;
 }
 
-static void load_queries(const sl_query *q, sl_lane *lane, const float *value, float *dst)
+static void load_queries(const sl_query *q, sl_lane *lane, const float *value, const sl_attn_query *dst)
 {
     const sl_heads *h = q->heads;
     for (size_t t = 0; t < q->block->n; t++)
-        lane->env->k->scale(dst + t * q->G * h->C, value + ((q->block->t0 + t) * h->H + q->head * q->G) * h->C,
+        lane->env->k->scale(dst->x + t * q->G * h->C, value + ((q->block->t0 + t) * h->H + q->head * q->G) * h->C,
                             h->scale, q->G * h->C);
+    if (sl_kv_get_shape(lane->kv)->type == SL_KV_INT8)
+        quantize_queries(lane->env->k, dst, q->R, h->C);
 }
 
 /* Which rows see a part of positions j0 .. j0+len: a range [*r0, *r1), since later queries
@@ -194,6 +222,30 @@ static sl_span_of_page page_span(const sl_query *q, const sl_lane *lane, size_t 
                               .page = sl_step_page(lane->step, q->block->seq, pos, P) };
 }
 
+/* Add a page's weighted values to s->chunk. Where the window of some query begins inside the page, each
+ * query goes alone from there on: what it does not see is not multiplied, not even by zero. */
+static void mix_page(const sl_query *q, const sl_lane *lane, size_t j0, const sl_span_of_page *span, sl_attn_scratch *s,
+                     size_t r0, size_t r1)
+{
+    const sl_env *env = lane->env;
+    const size_t C = q->heads->C, o = span->offset;
+    sl_attn_mix_fn *mix = env->k->attn_mix[sl_kv_get_shape(lane->kv)->type];
+    const sl_kv_head head = sl_kv_v(lane->kv, span->page, q->layer, q->head);
+    for (size_t r = r0; r < r1; r++)
+        s->n[r] = s->seen[r] > o ? (uint32_t)SL_MIN(s->seen[r] - o, span->n) : 0;
+    if (first_seen(env, q->heads, q->block->pos0 + (r1 - 1) / q->G) <= j0 + o) {
+        mix(s->chunk + r0 * C, s->s + r0 * s->lds + o, s->lds, s->n + r0, r1 - r0, &head, span->at);
+        return;
+    }
+    for (size_t r = r0; r < r1; r += q->G) {
+        const size_t first = first_seen(env, q->heads, q->block->pos0 + r / q->G);
+        const uint32_t skip = first > j0 + o ? (uint32_t)SL_MIN(first - j0 - o, (size_t)s->n[r]) : 0;
+        for (size_t g = 0; g < q->G; g++)
+            s->n[r + g] -= skip;
+        mix(s->chunk + r * C, s->s + r * s->lds + o + skip, s->lds, s->n + r, q->G, &head, span->at + skip);
+    }
+}
+
 /* Scores, softmax and weighted values of positions j0 .. j0+len for the rows that see some:
  * s->chunk, s->m2, s->l2. */
 static void compute_unit(const sl_query *q, sl_lane *lane, size_t j0, size_t len, sl_attn_scratch *s, size_t *r0,
@@ -202,19 +254,21 @@ static void compute_unit(const sl_query *q, sl_lane *lane, size_t j0, size_t len
     const sl_env *env = lane->env;
     const sl_kernels *k = env->k;
     const size_t C = q->heads->C;
-    const sl_kv_type type = sl_kv_get_shape(lane->kv)->type;
+    const sl_kv_shape *shape = sl_kv_get_shape(lane->kv);
+    sl_attn_scores_fn *scores = k->attn_scores[shape->layout][shape->type];
     visible_rows(q, env, j0, len, s, r0, r1);
     if (*r0 == *r1)
         return;
     const size_t R = *r1 - *r0, end = s->seen[*r1 - 1];
     /* Pages before the first position that any row sees are skipped whole. */
     const size_t low = first_seen(env, q->heads, q->block->pos0 + *r0 / q->G), skip = low > j0 ? low - j0 : 0;
+    const sl_attn_query rows = query_rows(&s->q, *r0);
 
     for (size_t o = 0; o < end;) {
         const sl_span_of_page span = page_span(q, lane, j0, o, end);
         const sl_kv_head head = sl_kv_k(lane->kv, span.page, q->layer, q->head);
         if (o + span.n > skip)
-            k->attn_scores[type](s->s + *r0 * s->lds + o, s->lds, s->q + *r0 * C, C, R, &head, span.at, span.n);
+            scores(s->s + *r0 * s->lds + o, s->lds, &rows, R, &head, span.at, span.n);
         o += span.n;
     }
     for (size_t r = *r0; r < *r1; r++) {
@@ -227,16 +281,12 @@ static void compute_unit(const sl_query *q, sl_lane *lane, size_t j0, size_t len
     memset(s->chunk + *r0 * C, 0, R * C * sizeof(float));
     for (size_t o = 0; o < end;) {
         const sl_span_of_page span = page_span(q, lane, j0, o, end);
-        const sl_kv_head head = sl_kv_v(lane->kv, span.page, q->layer, q->head);
-        for (size_t r = *r0; r < *r1; r++)
-            s->n[r] = s->seen[r] > o ? (uint32_t)SL_MIN(s->seen[r] - o, span.n) : 0;
         if (o + span.n > skip)
-            k->attn_mix[type](s->chunk + *r0 * C, s->s + *r0 * s->lds + o, s->lds, s->n + *r0, R, &head, span.at);
+            mix_page(q, lane, j0, &span, s, *r0, *r1);
         o += span.n;
     }
     lane->ops += 4 * R * (end - skip) * C;
-    lane->read_bytes += (end - skip) * sl_kv_position_bytes(sl_kv_get_shape(lane->kv)) /
-                        (sl_kv_get_shape(lane->kv)->n_layers * q->heads->Hkv);
+    lane->read_bytes += (end - skip) * 2 * sl_kv_token_bytes(shape->type, C);
 }
 
 /* ---- whole blocks, and blocks split by chunks -------------------------------- */
@@ -247,7 +297,7 @@ static void run_block(const sl_query *q, sl_lane *lane, const float *queries, fl
     const size_t C = q->heads->C, step = unit(lane->env);
     const size_t end = q->block->pos0 + q->block->n,
                  begin = first_seen(lane->env, q->heads, q->block->pos0) / step * step;
-    load_queries(q, lane, queries, s->q);
+    load_queries(q, lane, queries, &s->q);
     for (size_t r = 0; r < q->R; r++) {
         s->m[r] = -INFINITY;
         s->l[r] = 0.0f;
@@ -276,7 +326,7 @@ static void run_chunk(const sl_query *q, sl_lane *lane, const float *queries, fl
 {
     const size_t C = q->heads->C;
     size_t r0 = 0, r1 = 0;
-    load_queries(q, lane, queries, s->q);
+    load_queries(q, lane, queries, &s->q);
     compute_unit(q, lane, chunk * SL_ATTN_CHUNK, SL_ATTN_CHUNK, s, &r0, &r1);
     for (size_t r = r0; r < r1; r++) {
         float *p = partial_at(lane->env, q->heads, partials, q->block->t0 + r / q->G, q->head * q->G + r % q->G, chunk);
@@ -353,19 +403,24 @@ static void run_scores(const sl_graph *g, const sl_op *op, sl_lane *lane)
     const sl_step *step = lane->step;
     const sl_kv_shape *shape = sl_kv_get_shape(lane->kv);
     const size_t G = h->H / h->Hkv, ctx = lane->env->limits.n_ctx;
+    sl_attn_query q = { 0 };
+    cut_query(&q, lane->scratch, G, h->C);
     for (size_t i; (i = sl_tiles_take(&lane->tiles[0])) < step->n * h->Hkv;) {
         const size_t t = i / h->Hkv, head = i % h->Hkv, n = step->pos[t] + 1;
-        const float *q = lane->value[op->in[0]] + (t * h->H + head * G) * h->C;
+        memcpy(q.x, lane->value[op->in[0]] + (t * h->H + head * G) * h->C, G * h->C * sizeof(float));
+        if (shape->type == SL_KV_INT8)
+            quantize_queries(k, &q, G, h->C);
         float *s = lane->value[op->out[0]] + (t * h->H + head * G) * ctx;
-        for (size_t j = 0; j < n; j += shape->P) {
+        const size_t first = first_seen(lane->env, h, n - 1) / shape->P * shape->P;
+        for (size_t j = first; j < n; j += shape->P) {
             const sl_kv_head kh =
                 sl_kv_k(lane->kv, sl_step_page(step, step->seq[t], j, shape->P), (size_t)op->layer, head);
-            k->attn_scores[shape->type](s + j, ctx, q, h->C, G, &kh, 0, SL_MIN(shape->P, n - j));
+            k->attn_scores[shape->layout][shape->type](s + j, ctx, &q, G, &kh, 0, SL_MIN(shape->P, n - j));
         }
         for (size_t r = 0; r < G; r++)
-            k->scale(s + r * ctx, s + r * ctx, h->scale, n);
-        lane->written_bytes += G * n * sizeof(float);
-        lane->ops += 2 * G * n * h->C;
+            k->scale(s + r * ctx + first, s + r * ctx + first, h->scale, n - first);
+        lane->written_bytes += G * (n - first) * sizeof(float);
+        lane->ops += 2 * G * (n - first) * h->C;
     }
 }
 
@@ -399,16 +454,26 @@ static void run_weighted_sum(const sl_graph *g, const sl_op *op, sl_lane *lane)
         const float *p = lane->value[op->in[0]] + (t * h->H + head * G) * ctx;
         float *out = lane->value[op->out[0]] + (t * h->H + head * G) * h->C;
         memset(out, 0, G * h->C * sizeof(float));
-        for (size_t j = 0; j < n; j += shape->P) {
+        const size_t first = first_seen(lane->env, h, n - 1);
+        for (size_t j = first, count; j < n; j += count) { /* j: inside a page only at the first */
             const sl_kv_head vh =
                 sl_kv_v(lane->kv, sl_step_page(step, step->seq[t], j, shape->P), (size_t)op->layer, head);
+            count = SL_MIN(shape->P - j % shape->P, n - j);
             for (size_t r = 0; r < G; r++)
-                rows[r] = (uint32_t)SL_MIN(shape->P, n - j);
-            lane->env->k->attn_mix[shape->type](out, p + j, ctx, rows, G, &vh, 0);
+                rows[r] = (uint32_t)count;
+            lane->env->k->attn_mix[shape->type](out, p + j, ctx, rows, G, &vh, j % shape->P);
         }
         lane->written_bytes += G * h->C * sizeof(float);
-        lane->ops += 2 * G * n * h->C;
+        lane->ops += 2 * G * (n - first) * h->C;
     }
+}
+
+static size_t scores_scratch(const sl_graph *g, const sl_op *op, const sl_env *env)
+{
+    (void)g;
+    (void)env;
+    sl_attn_query q = { 0 };
+    return cut_query(&q, NULL, op->heads.H / op->heads.Hkv, op->heads.C);
 }
 
 static size_t sum_scratch(const sl_graph *g, const sl_op *op, const sl_env *env)
@@ -418,6 +483,6 @@ static size_t sum_scratch(const sl_graph *g, const sl_op *op, const sl_env *env)
     return op->heads.H * sizeof(uint32_t);
 }
 
-const sl_op_impl sl_scores_impl = { run_scores, NULL, NULL };
+const sl_op_impl sl_scores_impl = { run_scores, NULL, scores_scratch };
 const sl_op_impl sl_softmax_impl = { run_softmax, NULL, NULL };
 const sl_op_impl sl_weighted_sum_impl = { run_weighted_sum, NULL, sum_scratch };

@@ -136,7 +136,8 @@ static void run_kv_write(const sl_graph *g, const sl_op *op, sl_lane *lane)
             for (size_t h = 0; h < s->n_heads; h++) {
                 const sl_kv_head kh = sl_kv_k(lane->kv, page, (size_t)op->layer, h);
                 const sl_kv_head vh = sl_kv_v(lane->kv, page, (size_t)op->layer, h);
-                lane->env->k->kv_write_k[s->type](&kh, step->pos[t] % s->P, kin.data + t * kin.width + h * s->C);
+                lane->env->k->kv_write_k[s->layout][s->type](&kh, step->pos[t] % s->P,
+                                                             kin.data + t * kin.width + h * s->C);
                 lane->env->k->kv_write_v[s->type](&vh, step->pos[t] % s->P, vin.data + t * vin.width + h * s->C);
             }
         }

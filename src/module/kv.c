@@ -14,12 +14,6 @@ struct sl_kv {
     size_t n_free;
 };
 
-static const size_t type_bytes[SL_KV_COUNT] = {
-#define BYTES(name, bytes, text) [SL_KV_##name] = bytes,
-    SL_KV_TYPE_LIST(BYTES)
-#undef BYTES
-};
-
 const char *sl_kv_type_name(sl_kv_type type)
 {
     static const char *const name[SL_KV_COUNT] = {
@@ -32,14 +26,15 @@ const char *sl_kv_type_name(sl_kv_type type)
 
 bool sl_kv_page_bytes(const sl_kv_shape *s, size_t *out)
 {
-    size_t n = type_bytes[s->type];
-    return sl_mul_ok(n, s->C, &n) && sl_mul_ok(n, s->P, &n) && sl_mul_ok(n, s->n_heads * 2, &n) &&
+    size_t n = 0;
+    return sl_mul_ok(s->C, sizeof(float), &n) && sl_add_ok(n, sizeof(float), &n) && /* no type takes more */
+           sl_mul_ok(sl_kv_token_bytes(s->type, s->C), s->P, &n) && sl_mul_ok(n, s->n_heads * 2, &n) &&
            sl_mul_ok(n, s->n_layers, &n) && (*out = n, true);
 }
 
 size_t sl_kv_position_bytes(const sl_kv_shape *s)
 {
-    return type_bytes[s->type] * s->C * s->n_heads * 2 * s->n_layers;
+    return sl_kv_token_bytes(s->type, s->C) * s->n_heads * 2 * s->n_layers;
 }
 
 sl_status sl_kv_create(sl_kv **out, const sl_kv_shape *shape, sl_err *err)
@@ -56,7 +51,7 @@ sl_status sl_kv_create(sl_kv **out, const sl_kv_shape *shape, sl_err *err)
         return sl_fail(err, SL_ENOMEM, "no memory for the KV cache's table");
     kv->shape = *shape;
     kv->page_bytes = page_bytes;
-    kv->head_bytes = type_bytes[shape->type] * shape->C * shape->P;
+    kv->head_bytes = sl_kv_token_bytes(shape->type, shape->C) * shape->P;
     kv->free_page = sl_mem_zalloc(shape->n_pages, sizeof *kv->free_page);
     kv->owners = sl_mem_zalloc(shape->n_pages, sizeof *kv->owners);
     kv->data = sl_mem_map(total);
@@ -129,9 +124,8 @@ static sl_kv_head head_at(const sl_kv *kv, uint32_t page, size_t layer, size_t h
 {
     assert(page < kv->shape.n_pages && layer < kv->shape.n_layers);
     const size_t index = layer * 2 * kv->shape.n_heads + head;
-    return (sl_kv_head){ .data = kv->data + page * kv->page_bytes + index * kv->head_bytes,
-                         .P = kv->shape.P,
-                         .C = kv->shape.C };
+    return sl_kv_head_at(kv->shape.type, kv->data + page * kv->page_bytes + index * kv->head_bytes, kv->shape.P,
+                         kv->shape.C);
 }
 
 sl_kv_head sl_kv_k(const sl_kv *kv, uint32_t page, size_t layer, size_t head)

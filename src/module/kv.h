@@ -17,7 +17,8 @@
 typedef struct sl_kv_shape {
     size_t n_layers, n_heads, C; /* n_heads: KV heads */
     sl_kv_type type;
-    size_t P; /* positions of a page, a multiple of 16 */
+    sl_kv_layout layout; /* of keys */
+    size_t P;            /* positions of a page, a multiple of 16 */
     size_t n_pages;
 } sl_kv_shape;
 
@@ -30,7 +31,7 @@ void sl_kv_destroy(sl_kv *kv); /* accepts NULL */
 const sl_kv_shape *sl_kv_get_shape(const sl_kv *kv);
 bool sl_kv_page_bytes(const sl_kv_shape *shape, size_t *out); /* false on overflow */
 const char *sl_kv_type_name(sl_kv_type type);
-/* Bytes of one position over all layers. */
+/* Bytes of one position over all layers, scales included. */
 size_t sl_kv_position_bytes(const sl_kv_shape *shape);
 
 size_t sl_kv_pages_free(const sl_kv *kv);

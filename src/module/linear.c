@@ -189,7 +189,8 @@ static void finish_head(const sl_op *op, sl_lane *lane, const sl_tile *tile, uns
         const uint32_t page = sl_step_page(step, step->seq[t], step->pos[t], shape->P);
         const sl_kv_head dst = which == 1 ? sl_kv_k(lane->kv, page, (size_t)op->layer, head)
                                           : sl_kv_v(lane->kv, page, (size_t)op->layer, head);
-        (which == 1 ? k->kv_write_k : k->kv_write_v)[shape->type](&dst, step->pos[t] % shape->P, y);
+        sl_kv_write_fn *write = which == 1 ? k->kv_write_k[shape->layout][shape->type] : k->kv_write_v[shape->type];
+        write(&dst, step->pos[t] % shape->P, y);
     }
 }
 

@@ -26,6 +26,12 @@ class Info(unittest.TestCase):
             return good("info", LLAMA, "--json", *args).json["engine"]["memory"]["kv"]
         self.assertEqual(kv("-c", "512"), 2 * kv("-c", "256"))
         self.assertEqual(kv("-c", "256", "--kv-type", "f32"), 2 * kv("-c", "256"))
+        # a byte for each number, and a scale of four for each head of C
+        j = good("info", LLAMA, "--json").json
+        width = j["d_model"] // j["n_heads"]
+        self.assertEqual(kv("-c", "256", "--kv-type", "int8") * 2 * width, kv("-c", "256") * (width + 4))
+        self.assertEqual(kv("-c", "256", "--kv-layout", "token"), kv("-c", "256"))
+        self.assertIn("int8, token", good("info", LLAMA, "--kv-type", "int8", "--kv-layout", "token").text)
 
     def test_text(self):
         text = good("info", LLAMA).text

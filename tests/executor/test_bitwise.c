@@ -143,7 +143,7 @@ static void assert_same_when_kept(const sl_model *m, const sl_engine_options *op
     sl_engine_destroy(e);
 }
 
-static void same_bits(const char *act, const char *kv_type)
+static void same_bits(const char *act, const char *kv_type, const char *kv_layout)
 {
     static const sl_engine_options variants[] = {
         { .n_threads = 2, .n_ubatch = 512 },
@@ -169,9 +169,13 @@ static void same_bits(const char *act, const char *kv_type)
     fill_prompt(prompt, n, 1, info.n_vocab);
 
     run_result want = { 0 };
-    const sl_engine_options plain = {
-        .n_threads = 1, .n_ubatch = 512, .n_outputs = 512, .n_ctx = 512, .act = act, .kv_type = kv_type
-    };
+    const sl_engine_options plain = { .n_threads = 1,
+                                      .n_ubatch = 512,
+                                      .n_outputs = 512,
+                                      .n_ctx = 512,
+                                      .act = act,
+                                      .kv_type = kv_type,
+                                      .kv_layout = kv_layout };
     run_alone(m, &plain, prompt, n, N_PREDICT, &want);
     for (size_t i = 0; i <= SL_COUNT(variants); i++) {
         char what[256];
@@ -182,6 +186,7 @@ static void same_bits(const char *act, const char *kv_type)
         o.n_outputs = o.n_ubatch;
         o.act = act;
         o.kv_type = kv_type;
+        o.kv_layout = kv_layout;
         snprintf(what, sizeof what, "%s act=%s kv=%s -t %zu -ub %zu page %zu %s%s", path, act, kv_type, o.n_threads,
                  o.n_ubatch, o.kv_page, o.mode ? o.mode : "", i < SL_COUNT(variants) ? "" : "among seven others");
         if (i < SL_COUNT(variants))
@@ -200,19 +205,31 @@ static void same_bits(const char *act, const char *kv_type)
 static void default_types(void **state)
 {
     (void)state;
-    same_bits("int8", "f16");
+    same_bits("int8", "f16", "grouped");
 }
 
 static void exact_types(void **state)
 {
     (void)state;
-    same_bits("f32", "f32");
+    same_bits("f32", "f32", "grouped");
 }
 
 static void bf16_pages(void **state)
 {
     (void)state;
-    same_bits("int8", "bf16");
+    same_bits("int8", "bf16", "grouped");
+}
+
+static void int8_pages(void **state)
+{
+    (void)state;
+    same_bits("int8", "int8", "grouped");
+}
+
+static void token_layout(void **state)
+{
+    (void)state;
+    same_bits("int8", "f16", "token");
 }
 
 int main(int argc, char **argv)
@@ -233,6 +250,7 @@ int main(int argc, char **argv)
         return EXIT_SKIPPED;
     }
     const struct CMUnitTest tests[] = { cmocka_unit_test(default_types), cmocka_unit_test(exact_types),
-                                        cmocka_unit_test(bf16_pages) };
+                                        cmocka_unit_test(bf16_pages), cmocka_unit_test(int8_pages),
+                                        cmocka_unit_test(token_layout) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -115,6 +115,7 @@ static void exact(void **state)
             const sl_engine_options o = { .act = "f32",
                                           .kv_type = "f32",
                                           .kv_page = 16,
+                                          .kv_layout = i % 5 ? "grouped" : "token",
                                           .mode = mode[i / 2 % 2],
                                           .fusion = fusion[i / 4 % 4],
                                           .attn = attn[i / 16 % 2],
@@ -136,16 +137,20 @@ static void rounded(void **state)
     static const struct {
         const char *act, *kv;
         float tolerance;
+        const char *layout;
     } cases[] = {
-        { "f32", "f16", 5e-3f }, { "f32", "bf16", 4e-2f }, { "auto", "f16", 8e-2f }, { "int8", "f32", 8e-2f }
+        { "f32", "f16", 5e-3f, "grouped" },  { "f32", "f16", 5e-3f, "token" },    { "f32", "bf16", 4e-2f, "grouped" },
+        { "f32", "bf16", 4e-2f, "token" },   { "f32", "int8", 4e-2f, "grouped" }, { "f32", "int8", 4e-2f, "token" },
+        { "auto", "f16", 8e-2f, "grouped" }, { "int8", "f32", 8e-2f, "grouped" },
     };
     (void)state;
     for (size_t n = 0; n < (only_dir ? 1 : SL_COUNT(fixtures)); n++) {
         fixture f = { 0 };
         fixture_open(&f, fixtures[n]);
         for (size_t i = 0; i < SL_COUNT(cases); i++)
-            compare(&f, &(sl_engine_options){ .act = cases[i].act, .kv_type = cases[i].kv }, cases[i].tolerance, false,
-                    cases[i].kv);
+            compare(&f,
+                    &(sl_engine_options){ .act = cases[i].act, .kv_type = cases[i].kv, .kv_layout = cases[i].layout },
+                    cases[i].tolerance, false, cases[i].kv);
         fixture_close(&f);
     }
 }

@@ -58,9 +58,9 @@ class Bash(unittest.TestCase):
         self.assertEqual(bash("sluice run m.gguf -- --kv-t"), [])
 
     def test_values(self):
-        self.assertEqual(bash("sluice run m.gguf --kv-type "), ["bf16", "f16", "f32"])
+        self.assertEqual(bash("sluice run m.gguf --kv-type "), ["bf16", "f16", "f32", "int8"])
         self.assertEqual(bash("sluice run m.gguf --kv-type=b"), ["bf16"])
-        self.assertEqual(bash("sluice run m.gguf --kv-type="), ["bf16", "f16", "f32"])
+        self.assertEqual(bash("sluice run m.gguf --kv-type="), ["bf16", "f16", "f32", "int8"])
         self.assertEqual(bash("sluice bench --act f"), ["f32"])
         self.assertEqual(bash("sluice parse --thinking "), ["auto", "closed", "open"])
         self.assertEqual(bash("sluice run m.gguf --fusion n"), ["none", "norm"])

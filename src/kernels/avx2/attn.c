@@ -11,52 +11,11 @@
  * rows: 12 accumulators, 2 vectors of b and 1 broadcast fill the 16 registers. Either way the
  * first tile, which passes over all rows of b, also fetches what the next tiles will read:
  * so the page comes from memory in the order in which it lies there. */
-#include "kernels/avx2/avx2_in.h"
+#include "kernels/avx2/attn_in.h"
 
 #include "base/num.h"
 
 enum { ROW_BLOCK = 6, PACK_ROWS = 13, PACK_K = 128, PACK_X = 16 };
-
-/* How b lies in memory: rows of x, one per k; PAIR: one per two k, these two side by side. */
-typedef enum b_kind { B_F32, B_F16, B_BF16, B_BF16_PAIR } b_kind;
-
-typedef struct b_view {
-    const uint8_t *data; /* b[0][0] */
-    size_t ld;           /* distance of rows, in x */
-    size_t row_bytes;    /* of a row, what will be read; 0: it is in L1 already */
-} b_view;
-
-SL_ALWAYS_INLINE size_t x_bytes(b_kind kind)
-{
-    return kind == B_F32 || kind == B_BF16_PAIR ? 4 : 2;
-}
-
-/* The lanes of a tail of 1..7 x; halves are loaded two at a time, so their number is even. */
-typedef struct tail_mask {
-    __m256i m8;
-    __m128i m4;
-} tail_mask;
-
-static inline tail_mask tail_of(size_t n)
-{
-    return (tail_mask){ lanes8(n), lanes4(n / 2) };
-}
-
-/* b[k][x .. x+8) as f32. odd: k is odd. m: NULL for all lanes. */
-SL_ALWAYS_INLINE __m256 load8(b_kind kind, const b_view *b, size_t k, bool odd, size_t x, const tail_mask *m)
-{
-    const size_t row = kind == B_BF16_PAIR ? k / 2 : k;
-    const uint8_t *p = b->data + (row * b->ld + x) * x_bytes(kind);
-    if (kind == B_F32)
-        return m ? _mm256_maskload_ps((const float *)p, m->m8) : _mm256_loadu_ps((const float *)p);
-    if (kind == B_BF16_PAIR) {
-        const __m256i v = _mm256_loadu_si256((const __m256i *)p);
-        return _mm256_castsi256_ps(odd ? _mm256_and_si256(v, _mm256_set1_epi32((int)0xffff0000u))
-                                       : _mm256_slli_epi32(v, 16));
-    }
-    const __m128i h = m ? _mm_maskload_epi32((const int *)p, m->m4) : _mm_loadu_si128((const __m128i *)p);
-    return kind == B_F16 ? _mm256_cvtph_ps(h) : _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(h), 16));
-}
 
 /* Fetch the cache lines of row k that lie past the first tile. */
 SL_ALWAYS_INLINE void fetch_row(b_kind kind, const b_view *b, size_t k)
@@ -176,6 +135,7 @@ DEFINE_BLOCK(block_f32, B_F32)
 DEFINE_BLOCK(block_f16, B_F16)
 DEFINE_BLOCK(block_bf16, B_BF16)
 DEFINE_BLOCK(block_bf16_pair, B_BF16_PAIR)
+DEFINE_BLOCK(block_s8, B_S8)
 #undef DEFINE_BLOCK
 
 /* Up to ROW_BLOCK rows, row r only for k < n[r] (n NULL: all): together as far as all go, then
@@ -269,31 +229,41 @@ SL_ALWAYS_INLINE void all_rows(b_kind kind, block_fn *fn, const job *j, size_t R
         few_rows(fn, j, R, n, b, width);
 }
 
-SL_ALWAYS_INLINE void scores(b_kind kind, block_fn *fn, float *s, size_t lds, const float *q, size_t ldq, size_t R,
+SL_ALWAYS_INLINE void scores(b_kind kind, block_fn *fn, float *s, size_t lds, const sl_attn_query *q, size_t R,
                              const sl_kv_head *k, size_t at, size_t n)
 {
     const size_t width = sl_round_up(n, PACK_X);
     const b_view b = { (const uint8_t *)k->data + at * x_bytes(kind), k->P, width * x_bytes(kind) };
-    const job j = { .out = s, .ldo = lds, .a = q, .lda = ldq, .k1 = k->C, .zero = true };
+    const job j = { .out = s, .ldo = lds, .a = q->x, .lda = q->ldx, .k1 = k->C, .zero = true };
     all_rows(kind, fn, &j, R, NULL, &b, width);
+}
+
+static inline size_t longest(const uint32_t *n, size_t R)
+{
+    size_t most = 0;
+    for (size_t r = 0; r < R; r++)
+        most = SL_MAX(most, (size_t)n[r]);
+    return most;
+}
+
+SL_ALWAYS_INLINE b_view values(b_kind kind, const sl_kv_head *v, size_t at)
+{
+    return (b_view){ (const uint8_t *)v->data + at * v->C * x_bytes(kind), v->C, v->C * x_bytes(kind) };
 }
 
 SL_ALWAYS_INLINE void mix(b_kind kind, block_fn *fn, float *acc, const float *p, size_t ldp, const uint32_t *n,
                           size_t R, const sl_kv_head *v, size_t at)
 {
-    size_t longest = 0;
-    for (size_t r = 0; r < R; r++)
-        longest = SL_MAX(longest, (size_t)n[r]);
-    const b_view b = { (const uint8_t *)v->data + at * v->C * x_bytes(kind), v->C, v->C * x_bytes(kind) };
-    const job j = { .out = acc, .ldo = v->C, .a = p, .lda = ldp, .k1 = longest };
+    const b_view b = values(kind, v, at);
+    const job j = { .out = acc, .ldo = v->C, .a = p, .lda = ldp, .k1 = longest(n, R) };
     all_rows(kind, fn, &j, R, n, &b, v->C);
 }
 
 #define DEFINE(name, key_kind, key_block, value_kind, value_block)                                                     \
-    void sl_attn_scores_##name##_avx2(float *s, size_t lds, const float *q, size_t ldq, size_t R, const sl_kv_head *k, \
+    void sl_attn_scores_##name##_avx2(float *s, size_t lds, const sl_attn_query *q, size_t R, const sl_kv_head *k,     \
                                       size_t at, size_t n)                                                             \
     {                                                                                                                  \
-        scores(key_kind, key_block, s, lds, q, ldq, R, k, at, n);                                                      \
+        scores(key_kind, key_block, s, lds, q, R, k, at, n);                                                           \
     }                                                                                                                  \
     void sl_attn_mix_##name##_avx2(float *acc, const float *p, size_t ldp, const uint32_t *n, size_t R,                \
                                    const sl_kv_head *v, size_t at)                                                     \
@@ -304,3 +274,40 @@ DEFINE(f32, B_F32, block_f32, B_F32, block_f32)
 DEFINE(f16, B_F16, block_f16, B_F16, block_f16)
 DEFINE(bf16, B_BF16_PAIR, block_bf16_pair, B_BF16, block_bf16)
 #undef DEFINE
+
+/* y[0..n) = p * scale */
+static inline void scale_weights(float *y, const float *p, const float *scale, size_t n)
+{
+    size_t j = 0;
+    for (; j + 8 <= n; j += 8)
+        _mm256_storeu_ps(y + j, _mm256_mul_ps(_mm256_loadu_ps(p + j), _mm256_loadu_ps(scale + j)));
+    for (; j < n; j++)
+        y[j] = p[j] * scale[j];
+}
+
+/* The weights of up to MIX_ROWS rows and PACK_K tokens get the tokens' scales, and stay in L1. */
+enum { MIX_ROWS = 32 };
+
+void sl_attn_mix_int8_avx2(float *acc, const float *p, size_t ldp, const uint32_t *n, size_t R, const sl_kv_head *v,
+                           size_t at)
+{
+    _Alignas(64) float weight[MIX_ROWS][PACK_K];
+    for (size_t r0 = 0, rows; r0 < R; r0 += rows) {
+        rows = SL_MIN(R - r0, (size_t)MIX_ROWS);
+        const size_t end = longest(n + r0, rows);
+        for (size_t k0 = 0; k0 < end; k0 += PACK_K) {
+            uint32_t left[MIX_ROWS];
+            for (size_t r = 0; r < rows; r++) {
+                left[r] = n[r0 + r] > k0 ? SL_MIN(n[r0 + r] - (uint32_t)k0, (uint32_t)PACK_K) : 0;
+                scale_weights(weight[r], p + (r0 + r) * ldp + k0, v->scale + at + k0, left[r]);
+            }
+            const b_view b = values(B_S8, v, at + k0);
+            const job j = { .out = acc + r0 * v->C,
+                            .ldo = v->C,
+                            .a = weight[0],
+                            .lda = PACK_K,
+                            .k1 = SL_MIN(end - k0, (size_t)PACK_K) };
+            all_rows(B_S8, block_s8, &j, rows, left, &b, v->C);
+        }
+    }
+}

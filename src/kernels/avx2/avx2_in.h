@@ -18,11 +18,14 @@ sl_add_scaled_fn sl_add_scaled_avx2;
 sl_silu_fn sl_silu_avx2;
 sl_quantize_fn sl_quantize_avx2;
 sl_rope_fn sl_rope_half_avx2, sl_rope_adjacent_avx2;
-sl_kv_write_fn sl_kv_write_k_f16_avx2, sl_kv_write_k_bf16_avx2;
-sl_kv_write_fn sl_kv_write_v_f16_avx2, sl_kv_write_v_bf16_avx2;
-sl_attn_scores_fn sl_attn_scores_f32_avx2, sl_attn_scores_f16_avx2, sl_attn_scores_bf16_avx2;
+sl_quantize_head_fn sl_quantize_head_avx2;
+sl_kv_write_fn sl_kv_write_k_f16_avx2, sl_kv_write_k_bf16_avx2, sl_kv_write_k_int8_avx2;
+sl_kv_write_fn sl_kv_write_v_f16_avx2, sl_kv_write_v_bf16_avx2, sl_kv_write_v_int8_avx2;
+sl_attn_scores_fn sl_attn_scores_f32_avx2, sl_attn_scores_f16_avx2, sl_attn_scores_bf16_avx2, sl_attn_scores_int8_avx2;
+sl_attn_scores_fn sl_attn_scores_token_f32_avx2, sl_attn_scores_token_f16_avx2, sl_attn_scores_token_bf16_avx2,
+    sl_attn_scores_token_int8_avx2;
 sl_attn_softmax_fn sl_attn_softmax_avx2;
-sl_attn_mix_fn sl_attn_mix_f32_avx2, sl_attn_mix_f16_avx2, sl_attn_mix_bf16_avx2;
+sl_attn_mix_fn sl_attn_mix_f32_avx2, sl_attn_mix_f16_avx2, sl_attn_mix_bf16_avx2, sl_attn_mix_int8_avx2;
 sl_attn_fold_fn sl_attn_fold_avx2;
 
 /* Lanes 0..n of 8 are set, the others clear; n <= 8. */
@@ -40,6 +43,14 @@ static inline float hsum8(__m256 v)
     const __m128 a = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));
     const __m128 b = _mm_add_ps(a, _mm_movehl_ps(a, a));
     return _mm_cvtss_f32(_mm_add_ss(b, _mm_movehdup_ps(b)));
+}
+
+static inline int32_t hsum8_epi32(__m256i v)
+{
+    __m128i a = _mm_add_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
+    a = _mm_add_epi32(a, _mm_shuffle_epi32(a, _MM_SHUFFLE(1, 0, 3, 2)));
+    a = _mm_add_epi32(a, _mm_shuffle_epi32(a, _MM_SHUFFLE(2, 3, 0, 1)));
+    return _mm_cvtsi128_si32(a);
 }
 
 /* e^x within 1 ulp: x = n ln 2 + r, |r| <= ln 2 / 2, e^r by a polynomial that is minimax in

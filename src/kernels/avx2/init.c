@@ -14,16 +14,24 @@ void sl_kernels_init_avx2(sl_kernels *k)
     k->quantize = sl_quantize_avx2;
     k->rope_half = sl_rope_half_avx2;
     k->rope_adjacent = sl_rope_adjacent_avx2;
-    k->attn_scores[SL_KV_F32] = sl_attn_scores_f32_avx2;
-    k->attn_mix[SL_KV_F32] = sl_attn_mix_f32_avx2;
-    k->kv_write_k[SL_KV_F16] = sl_kv_write_k_f16_avx2;
-    k->kv_write_v[SL_KV_F16] = sl_kv_write_v_f16_avx2;
-    k->attn_scores[SL_KV_F16] = sl_attn_scores_f16_avx2;
-    k->attn_mix[SL_KV_F16] = sl_attn_mix_f16_avx2;
-    k->kv_write_k[SL_KV_BF16] = sl_kv_write_k_bf16_avx2;
-    k->kv_write_v[SL_KV_BF16] = sl_kv_write_v_bf16_avx2;
-    k->attn_scores[SL_KV_BF16] = sl_attn_scores_bf16_avx2;
-    k->attn_mix[SL_KV_BF16] = sl_attn_mix_bf16_avx2;
+    k->quantize_head = sl_quantize_head_avx2;
+#define WRITE(TYPE, name)                                                                                              \
+    k->kv_write_k[SL_KV_GROUPED][SL_KV_##TYPE] = sl_kv_write_k_##name##_avx2;                                          \
+    k->kv_write_k[SL_KV_TOKEN][SL_KV_##TYPE] = sl_kv_write_v_##name##_avx2;                                            \
+    k->kv_write_v[SL_KV_##TYPE] = sl_kv_write_v_##name##_avx2;
+    WRITE(F16, f16)
+    WRITE(BF16, bf16)
+    WRITE(INT8, int8)
+#undef WRITE
+#define ATTN(TYPE, name)                                                                                               \
+    k->attn_scores[SL_KV_GROUPED][SL_KV_##TYPE] = sl_attn_scores_##name##_avx2;                                        \
+    k->attn_scores[SL_KV_TOKEN][SL_KV_##TYPE] = sl_attn_scores_token_##name##_avx2;                                    \
+    k->attn_mix[SL_KV_##TYPE] = sl_attn_mix_##name##_avx2;
+    ATTN(F32, f32)
+    ATTN(F16, f16)
+    ATTN(BF16, bf16)
+    ATTN(INT8, int8)
+#undef ATTN
     k->attn_softmax = sl_attn_softmax_avx2;
     k->attn_fold = sl_attn_fold_avx2;
 }

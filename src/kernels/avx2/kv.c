@@ -1,10 +1,9 @@
 /* kv.c - writing keys and values into a page. Values lie in one piece; a key is spread over
- * the page, so 8 are rounded at once and stored one by one. */
-#include "kernels/avx2/avx2_in.h"
+ * the page, so 8 are rounded at once and stored one by one. int8: two passes over the head, one
+ * for the scale, and 32 numbers at a time. */
+#include "kernels/avx2/quantize_in.h"
 
 #include <string.h>
-
-#include "base/num.h"
 
 /* 8 numbers to bf16, nearest even; a NaN keeps its sign and turns quiet. */
 static inline __m128i bf16_from8(__m256 x)
@@ -31,7 +30,7 @@ SL_ALWAYS_INLINE void write_k16(sl_kv_type type, const sl_kv_head *h, size_t at,
         uint16_t b[8];
         _mm_storeu_si128((__m128i *)b, round8(type, _mm256_maskload_ps(x + c, lanes8(n))));
         for (size_t i = 0; i < n; i++)
-            k[sl_kv_k_index(type, h->P, at, c + i)] = b[i];
+            k[sl_kv_k_index(SL_KV_GROUPED, type, h, at, c + i)] = b[i];
     }
 }
 
@@ -66,4 +65,58 @@ void sl_kv_write_v_f16_avx2(const sl_kv_head *h, size_t at, const float *x)
 void sl_kv_write_v_bf16_avx2(const sl_kv_head *h, size_t at, const float *x)
 {
     write_v16(SL_KV_BF16, h, at, x);
+}
+
+/* ---- int8 ------------------------------------------------------------------------ */
+
+static float head_scale(const float *x, size_t C)
+{
+    uint32_t top = 0;
+    for (size_t c = 0; c < C; c += 32) {
+        __m256 v[4];
+        load_group(v, x + c, SL_MIN(C - c, (size_t)32));
+        top = SL_MAX(top, top_bits(v));
+    }
+    return scale_of(top);
+}
+
+/* Numbers c .. c+32 of a head, zeros beyond C. */
+static inline __m256i head_part(const float *x, size_t c, size_t C, float d)
+{
+    __m256 v[4];
+    load_group(v, x + c, SL_MIN(C - c, (size_t)32));
+    return quantize_group(v, d);
+}
+
+float sl_quantize_head_avx2(int8_t *q, const float *x, size_t C)
+{
+    const float d = head_scale(x, C);
+    for (size_t c = 0; c < C; c += 32)
+        _mm256_storeu_si256((__m256i *)(void *)(q + c), head_part(x, c, C, d));
+    return d;
+}
+
+void sl_kv_write_k_int8_avx2(const sl_kv_head *h, size_t at, const float *x)
+{
+    const float d = head_scale(x, h->C);
+    for (size_t c = 0; c < h->C; c += 32) {
+        int32_t four[8];
+        _mm256_storeu_si256((__m256i *)(void *)four, head_part(x, c, h->C, d));
+        const size_t n = sl_div_up(SL_MIN(h->C - c, (size_t)32), 4);
+        for (size_t i = 0; i < n; i++)
+            ((int32_t *)h->data)[(c / 4 + i) * h->P + at] = four[i];
+    }
+    h->scale[at] = d;
+}
+
+void sl_kv_write_v_int8_avx2(const sl_kv_head *h, size_t at, const float *x)
+{
+    int8_t *v = (int8_t *)h->data + at * h->C;
+    const float d = head_scale(x, h->C);
+    for (size_t c = 0; c < h->C; c += 32) {
+        int8_t q[32];
+        _mm256_storeu_si256((__m256i *)(void *)q, head_part(x, c, h->C, d));
+        memcpy(v + c, q, SL_MIN(h->C - c, sizeof q));
+    }
+    h->scale[at] = d;
 }

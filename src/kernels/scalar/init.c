@@ -14,18 +14,20 @@ void sl_kernels_init_scalar(sl_kernels *k)
     k->quantize = sl_quantize_scalar;
     k->rope_half = sl_rope_half_scalar;
     k->rope_adjacent = sl_rope_adjacent_scalar;
-    k->kv_write_k[SL_KV_F32] = sl_kv_write_k_f32_scalar;
-    k->kv_write_v[SL_KV_F32] = sl_kv_write_v_f32_scalar;
-    k->attn_scores[SL_KV_F32] = sl_attn_scores_f32_scalar;
-    k->attn_mix[SL_KV_F32] = sl_attn_mix_f32_scalar;
-    k->kv_write_k[SL_KV_F16] = sl_kv_write_k_f16_scalar;
-    k->kv_write_v[SL_KV_F16] = sl_kv_write_v_f16_scalar;
-    k->attn_scores[SL_KV_F16] = sl_attn_scores_f16_scalar;
-    k->attn_mix[SL_KV_F16] = sl_attn_mix_f16_scalar;
-    k->kv_write_k[SL_KV_BF16] = sl_kv_write_k_bf16_scalar;
-    k->kv_write_v[SL_KV_BF16] = sl_kv_write_v_bf16_scalar;
-    k->attn_scores[SL_KV_BF16] = sl_attn_scores_bf16_scalar;
-    k->attn_mix[SL_KV_BF16] = sl_attn_mix_bf16_scalar;
+    k->quantize_head = sl_quantize_head_scalar;
+/* In the token layout a key lies as a value does. */
+#define KV(TYPE, name)                                                                                                 \
+    k->kv_write_k[SL_KV_GROUPED][SL_KV_##TYPE] = sl_kv_write_k_##name##_scalar;                                        \
+    k->kv_write_k[SL_KV_TOKEN][SL_KV_##TYPE] = sl_kv_write_v_##name##_scalar;                                          \
+    k->kv_write_v[SL_KV_##TYPE] = sl_kv_write_v_##name##_scalar;                                                       \
+    k->attn_scores[SL_KV_GROUPED][SL_KV_##TYPE] = sl_attn_scores_##name##_scalar;                                      \
+    k->attn_scores[SL_KV_TOKEN][SL_KV_##TYPE] = sl_attn_scores_token_##name##_scalar;                                  \
+    k->attn_mix[SL_KV_##TYPE] = sl_attn_mix_##name##_scalar;
+    KV(F32, f32)
+    KV(F16, f16)
+    KV(BF16, bf16)
+    KV(INT8, int8)
+#undef KV
     k->attn_softmax = sl_attn_softmax_scalar;
     k->attn_fold = sl_attn_fold_scalar;
 }

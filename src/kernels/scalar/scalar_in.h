@@ -12,11 +12,15 @@ sl_add_scaled_fn sl_add_scaled_scalar;
 sl_silu_fn sl_silu_scalar;
 sl_quantize_fn sl_quantize_scalar;
 sl_rope_fn sl_rope_half_scalar, sl_rope_adjacent_scalar;
-sl_kv_write_fn sl_kv_write_k_f32_scalar, sl_kv_write_k_f16_scalar, sl_kv_write_k_bf16_scalar;
-sl_kv_write_fn sl_kv_write_v_f32_scalar, sl_kv_write_v_f16_scalar, sl_kv_write_v_bf16_scalar;
-sl_attn_scores_fn sl_attn_scores_f32_scalar, sl_attn_scores_f16_scalar, sl_attn_scores_bf16_scalar;
+sl_quantize_head_fn sl_quantize_head_scalar;
+sl_kv_write_fn sl_kv_write_k_f32_scalar, sl_kv_write_k_f16_scalar, sl_kv_write_k_bf16_scalar, sl_kv_write_k_int8_scalar;
+sl_kv_write_fn sl_kv_write_v_f32_scalar, sl_kv_write_v_f16_scalar, sl_kv_write_v_bf16_scalar, sl_kv_write_v_int8_scalar;
+sl_attn_scores_fn sl_attn_scores_f32_scalar, sl_attn_scores_f16_scalar, sl_attn_scores_bf16_scalar,
+    sl_attn_scores_int8_scalar;
+sl_attn_scores_fn sl_attn_scores_token_f32_scalar, sl_attn_scores_token_f16_scalar, sl_attn_scores_token_bf16_scalar,
+    sl_attn_scores_token_int8_scalar;
 sl_attn_softmax_fn sl_attn_softmax_scalar;
-sl_attn_mix_fn sl_attn_mix_f32_scalar, sl_attn_mix_f16_scalar, sl_attn_mix_bf16_scalar;
+sl_attn_mix_fn sl_attn_mix_f32_scalar, sl_attn_mix_f16_scalar, sl_attn_mix_bf16_scalar, sl_attn_mix_int8_scalar;
 sl_attn_fold_fn sl_attn_fold_scalar;
 
 #endif
