@@ -19,6 +19,19 @@ static const char *epilogue_name(const sl_op *op)
     return op->epi == SL_EPI_QKV && op->heads.q_norm ? " + head norm, rope, KV write" : name[op->epi];
 }
 
+/* Its matrices are those of many experts. */
+static void print_mixture(const sl_plan *p, const sl_op *op, FILE *f)
+{
+    const sl_mixture *m = op->mixture;
+    const sl_tensor *down = &m->down[0];
+    char what[96];
+    snprintf(what, sizeof what, "%s%zu of %zu experts%s + add", prologue_name(op), m->router.K, m->router.E,
+             m->shared_gate.data ? ", shared expert" : "");
+    fprintf(f, " %-44s%s [%zu, %zu] twice, %s [%zu, %zu]  (%s)", what, sl_format_name(m->gate[0].format),
+            m->gate[0].rows, m->gate[0].cols, sl_format_name(down->format), down->rows, down->cols,
+            p->options.env.k->panel[down->format][p->options.env.act].name);
+}
+
 static void print_op(const sl_plan *p, size_t i, FILE *f)
 {
     const sl_op *op = &p->graph.op[i];
@@ -26,7 +39,11 @@ static void print_op(const sl_plan *p, size_t i, FILE *f)
     const bool bias = op->bias[0] || op->bias[1] || op->bias[2];
     snprintf(what, sizeof what, "%s%s%s%s", op->kind == SL_OP_LINEAR ? prologue_name(op) : "",
              sl_op_kind_name(op->kind), bias ? " + bias" : "", op->kind == SL_OP_LINEAR ? epilogue_name(op) : "");
-    fprintf(f, "  %s %-13s %-44s", p->barrier[i] ? "|" : " ", op->name, what);
+    fprintf(f, "  %s %-13s", p->barrier[i] ? "|" : " ", op->name);
+    if (op->kind == SL_OP_MIXTURE)
+        print_mixture(p, op, f);
+    else
+        fprintf(f, " %-44s", what);
     for (uint32_t w = 0; w < op->n_w; w++) {
         const sl_panel *panel = &p->options.env.k->panel[op->w[w].format][p->options.env.act];
         fprintf(f, "%s%s [%zu, %zu]", w ? ", " : "", sl_format_name(op->w[w].format), op->w[w].rows, op->w[w].cols);

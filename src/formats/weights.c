@@ -237,6 +237,20 @@ sl_status sl_weights_get_u64(const sl_weights *w, const char *key, bool required
     return SL_OK;
 }
 
+sl_status sl_weights_get_bool(const sl_weights *w, const char *key, bool required, bool *out, sl_err *err)
+{
+    char spelled[KEY_MAX];
+    sl_gguf_key *k;
+    spell_key(w, key, spelled);
+    const sl_status rc = find_key(w, spelled, required, &k, err);
+    if (rc || !k)
+        return rc;
+    if (k->type != SL_GGUF_BOOL)
+        return wrong_type(w, spelled, k, "a boolean", err);
+    *out = *(const unsigned char *)k->value;
+    return SL_OK;
+}
+
 sl_status sl_weights_get_f64(const sl_weights *w, const char *key, bool required, double *out, sl_err *err)
 {
     char spelled[KEY_MAX];

@@ -56,6 +56,7 @@ sl_status sl_weights_check(const sl_weights *w, sl_weights_tell *tell, void *use
  * required: a missing key is SL_EFORMAT; otherwise *out keeps its value. A key of a wrong
  * type or out of range is SL_EFORMAT either way; err names the key. */
 sl_status sl_weights_get_u64(const sl_weights *w, const char *key, bool required, uint64_t *out, sl_err *err);
+sl_status sl_weights_get_bool(const sl_weights *w, const char *key, bool required, bool *out, sl_err *err);
 sl_status sl_weights_get_f64(const sl_weights *w, const char *key, bool required, double *out, sl_err *err);
 /* Borrowed, NUL-terminated: a copy made when first asked for (SL_ENOMEM). Safe from several threads.
  * A string holding a NUL byte is SL_EFORMAT. */

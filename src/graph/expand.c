@@ -1,5 +1,5 @@
 /* expand.c - composites written out as basic operations: the meaning of each fusion, and its test. */
-#include "graph/graph.h"
+#include "graph/expand_in.h"
 
 /* A LINEAR without prologue and epilogue. */
 static sl_value plain_linear(sl_graph *g, const sl_op *from, const char *name, sl_value in, sl_rows rows)
@@ -14,8 +14,7 @@ static sl_value plain_linear(sl_graph *g, const sl_op *from, const char *name, s
     return out;
 }
 
-/* An operation of one or two inputs and one output as wide as the first. */
-static sl_value elementwise(sl_graph *g, const sl_op *from, sl_op_kind kind, sl_value a, sl_value b, sl_value out)
+sl_value sl_expand_elementwise(sl_graph *g, const sl_op *from, sl_op_kind kind, sl_value a, sl_value b, sl_value out)
 {
     sl_op op = {
         .kind = kind, .name = sl_op_kind_name(kind), .layer = from->layer, .n_in = b == SL_NO_VALUE ? 1 : 2, .n_out = 1
@@ -27,8 +26,7 @@ static sl_value elementwise(sl_graph *g, const sl_op *from, sl_op_kind kind, sl_
     return out;
 }
 
-/* The norm of a LINEAR's prologue as an operation of its own; it also picks the output rows. */
-static void split_norm(sl_graph *g, sl_op *op)
+void sl_expand_norm(sl_graph *g, sl_op *op)
 {
     const sl_value_info in = *sl_graph_info(g, op->in[0]);
     const sl_rows rows = sl_graph_info(g, op->out[0])->rows;
@@ -128,15 +126,15 @@ static void expand_swiglu(sl_graph *g, const sl_op *op)
         sl_graph_append(g, &one);
     }
     const sl_value act = sl_graph_value(g, "silu", SL_ROWS_TOKENS, width);
-    elementwise(g, op, SL_OP_SILU, y[0], SL_NO_VALUE, act);
-    elementwise(g, op, SL_OP_MUL, act, y[1], op->out[0]);
+    sl_expand_elementwise(g, op, SL_OP_SILU, y[0], SL_NO_VALUE, act);
+    sl_expand_elementwise(g, op, SL_OP_MUL, act, y[1], op->out[0]);
 }
 
 static void expand_linear(sl_graph *g, const sl_op *composite, unsigned fuse)
 {
     sl_op op = *composite;
     if (op.pre == SL_PRE_NORM && !(fuse & SL_FUSE_NORM))
-        split_norm(g, &op);
+        sl_expand_norm(g, &op);
     if (fuse & op.group || op.epi == SL_EPI_NONE) {
         sl_graph_append(g, &op);
         return;
@@ -150,10 +148,22 @@ static void expand_linear(sl_graph *g, const sl_op *composite, unsigned fuse)
         break;
     default: {
         const sl_value y = plain_linear(g, &op, op.name, op.in[0], SL_ROWS_TOKENS);
-        elementwise(g, &op, SL_OP_ADD, y, op.in[1], op.out[0]);
+        sl_expand_elementwise(g, &op, SL_OP_ADD, y, op.in[1], op.out[0]);
         break;
     }
     }
+}
+
+static void expand_mixture(sl_graph *g, const sl_op *composite, unsigned fuse)
+{
+    sl_op op = *composite;
+    if (!(fuse & op.group)) {
+        sl_expand_mixture(g, &op);
+        return;
+    }
+    if (op.pre == SL_PRE_NORM && !(fuse & SL_FUSE_NORM))
+        sl_expand_norm(g, &op);
+    sl_graph_append(g, &op);
 }
 
 void sl_graph_expand(sl_graph *out, const sl_graph *in, unsigned fuse)
@@ -164,6 +174,8 @@ void sl_graph_expand(sl_graph *out, const sl_graph *in, unsigned fuse)
         const sl_op *op = &in->op[i];
         if (op->kind == SL_OP_LINEAR)
             expand_linear(out, op, fuse);
+        else if (op->kind == SL_OP_MIXTURE)
+            expand_mixture(out, op, fuse);
         else if (op->kind == SL_OP_ATTENTION && !(fuse & SL_FUSE_ATTN))
             expand_attention(out, op);
         else

@@ -72,6 +72,11 @@ const char *sl_op_kind_name(sl_op_kind kind)
         [SL_OP_ADD] = "add",
         [SL_OP_SILU] = "silu",
         [SL_OP_MUL] = "mul",
+        [SL_OP_MIXTURE] = "mixture",
+        [SL_OP_ROUTE] = "route",
+        [SL_OP_EXPERTS] = "experts",
+        [SL_OP_COMBINE] = "combine",
+        [SL_OP_GATE] = "gate",
     };
     assert((size_t)kind < SL_OP_COUNT);
     return name[kind];

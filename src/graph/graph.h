@@ -12,6 +12,10 @@
  *   output, residual         LINEAR pre=merge epi=add   LINEAR ADD
  *   normed gate and up       LINEAR pre=norm epi=swiglu NORM LINEAR LINEAR SILU MUL
  *   down, residual           LINEAR epi=add             LINEAR ADD
+ *
+ *   or, instead of the last two, a mixture of experts: all of it is one operation
+ *   normed router, experts,  MIXTURE pre=norm           NORM LINEAR ROUTE EXPERTS EXPERTS SILU MUL EXPERTS COMBINE
+ *   shared expert, residual                             (LINEAR LINEAR SILU MUL LINEAR (LINEAR GATE) ADD) ADD
  */
 #ifndef SL_GRAPH_GRAPH_H
 #define SL_GRAPH_GRAPH_H
@@ -53,6 +57,11 @@ typedef enum sl_op_kind {
     SL_OP_ADD,          /* out = in[0] + in[1] */
     SL_OP_SILU,         /* out = silu(in[0]) */
     SL_OP_MUL,          /* out = in[0] * in[1] */
+    SL_OP_MIXTURE,      /* out = in[1] + experts of prologue(in[0]), see sl_mixture */
+    SL_OP_ROUTE,        /* in logits [T][E]; out picks [T][2 K]: K experts as whole numbers, then their weights */
+    SL_OP_EXPERTS,      /* in x [T][cols] or [T][K*cols], picks; out [T][K*rows]: each slot by its expert's matrix */
+    SL_OP_COMBINE,      /* in y [T][K*D], picks; out [T][D] = sum of weight * y in the order of slots */
+    SL_OP_GATE,         /* in x, g [T][1]; out = x * sigmoid(g) */
     SL_OP_COUNT
 } sl_op_kind;
 
@@ -91,6 +100,41 @@ typedef struct sl_proj {
     const float *bias; /* [w.rows] or NULL */
 } sl_proj;
 
+/* ---- mixtures of experts. E experts, K of them for a token, each of width F -------------------- */
+
+typedef enum sl_score {
+    SL_SCORE_SOFTMAX, /* over all experts */
+    SL_SCORE_SIGMOID, /* of each expert alone */
+    SL_SCORE_PICKED,  /* softmax over those that were picked by their logits */
+} sl_score;
+
+/* How a token finds its experts. Ties go to the lower number. Sources: DeepSeek-V3 report, arXiv 2412.19437, section
+ * 2.1.2; Transformers, modeling_deepseek_v3.py and modeling_qwen3_moe.py. */
+typedef struct sl_router {
+    size_t E, K;
+    sl_score score;
+    const float *correction;        /* [E] added to the scores for the choice, never to a weight; NULL: none */
+    size_t n_groups, n_groups_kept; /* groups of E / n_groups neighbours: only the best groups are looked at */
+    size_t n_group_best;            /* a group is worth the sum of so many of its best scores */
+    bool renorm;                    /* weights are divided by their sum + renorm_eps */
+    float renorm_eps, scale;        /* scale: of all weights, renormalised or not */
+} sl_router;
+
+/* A feed-forward block of which each token takes a part:
+ *   out = residual + sum over its K experts of weight * down(silu(gate x) * up x) + mix * shared expert(x)
+ * where mix is sigmoid(shared_mix x), or 1. */
+typedef struct sl_mixture {
+    sl_router router;
+    sl_tensor route; /* [E][D] */
+    size_t F;
+    const sl_tensor *gate, *up, *down;             /* [E] of [F][D], [F][D], [D][F]; one expert's may lie anywhere */
+    sl_tensor shared_gate, shared_up, shared_down; /* [S][D], [S][D], [D][S]; no data: no shared expert */
+    sl_tensor shared_mix;                          /* [1][D]; no data: mix is 1 */
+    uint64_t in_formats, down_formats; /* bit f: one of those matrices has format f; sl_norm_mixture sets them */
+} sl_mixture;
+
+typedef enum sl_expert_part { SL_EXPERT_GATE, SL_EXPERT_UP, SL_EXPERT_DOWN } sl_expert_part;
+
 /* Which composites stay fused. */
 enum { SL_FUSE_NORM = 1, SL_FUSE_ATTN = 2, SL_FUSE_FFN = 4, SL_FUSE_ALL = 7 };
 
@@ -109,6 +153,9 @@ typedef struct sl_op {
     sl_heads heads;
     const float *inv_freq; /* ROPE_TABLE: [rope_dim / 2] */
     float rope_scale;      /* ROPE_TABLE: factor of cosine and sine (YaRN) */
+    bool exact;            /* LINEAR: f32 activations, whatever the format of w */
+    const sl_mixture *mixture;
+    sl_expert_part part; /* EXPERTS */
 } sl_op;
 
 /* The largest step that the list is built for. */

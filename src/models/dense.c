@@ -4,6 +4,7 @@
 #include "models/net.h"
 #include "module/basic.h"
 #include "module/linear.h"
+#include "module/mixture.h"
 
 /* Larger than any model; products of two of them fit 64 bits. */
 #define SIZE_LIMIT ((uint64_t)1 << 24)
@@ -76,7 +77,7 @@ sl_status sl_dense_config(sl_config *c, const sl_weights *w, sl_err *err)
     if ((rc = get_size(w, "%s.block_count", true, &c->n_layers, err)) ||
         (rc = get_size(w, "%s.context_length", true, &c->n_ctx_train, err)) ||
         (rc = get_size(w, "%s.embedding_length", true, &c->D, err)) ||
-        (rc = get_size(w, "%s.feed_forward_length", true, &c->F, err)) ||
+        (rc = get_size(w, "%s.feed_forward_length", !c->mixture, &c->F, err)) ||
         (rc = get_size(w, "%s.attention.head_count", true, &c->H, err)))
         return rc;
     c->Hkv = c->H;
@@ -104,9 +105,8 @@ sl_status sl_dense_config(sl_config *c, const sl_weights *w, sl_err *err)
         return sl_fail(err, SL_EUNSUPPORTED,
                        "%s: heads of width %zu for keys and %zu for values: one even width is supported",
                        sl_weights_path(w), c->C, value_width);
-    if (experts)
-        return sl_fail(err, SL_EUNSUPPORTED,
-                       "%s: %llu experts in architecture %s: mixtures of experts are not supported yet",
+    if (experts && !c->mixture)
+        return sl_fail(err, SL_EUNSUPPORTED, "%s: %llu experts in architecture %s, which is supported without",
                        sl_weights_path(w), (unsigned long long)experts, sl_weights_arch(w));
     return read_rope(c, w, err);
 }
@@ -119,9 +119,14 @@ void sl_dense_build(const sl_net *m, sl_graph *g)
         const sl_layer *l = &m->layer[i];
         const sl_attention_weights attention = sl_net_attention(m, l); /* with norms of q and k where there are some */
         const sl_norm norm = sl_net_norm(m, &l->ffn_norm);
+        x = sl_attention(g, (int)i, x, cs, &attention);
+        if (l->sparse) {
+            const sl_mixture mixture = sl_net_mixture(m, l);
+            x = sl_norm_mixture(g, (int)i, x, &norm, &mixture);
+            continue;
+        }
         const sl_proj gate = sl_net_proj(&l->gate, &l->gate_bias), up = sl_net_proj(&l->up, &l->up_bias);
         const sl_proj down = sl_net_proj(&l->down, &l->down_bias);
-        x = sl_attention(g, (int)i, x, cs, &attention);
         const sl_value inner = sl_norm_swiglu(g, (int)i, x, &norm, &gate, &up);
         x = sl_linear_add(g, "ffn_down", (int)i, inner, &down, x);
     }

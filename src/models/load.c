@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 #include "base/num.h"
-#include "models/net.h"
+#include "models/experts.h"
 
 static size_t letter(const sl_config *c, char l)
 {
@@ -22,15 +22,41 @@ static size_t letter(const sl_config *c, char l)
         return c->rope.dim / 2;
     case 'V':
         return c->n_vocab;
+    case 'E':
+        return c->router.E;
+    case 'f':
+        return c->f;
+    case 's':
+        return c->s;
     }
     assert(!"a letter of the shape is not known");
     return 0;
+}
+
+static bool of_experts(const sl_tensor_spec *spec)
+{
+    return strlen(spec->shape) == 3;
+}
+
+/* A tensor of one matrix for each expert; of a single expert writers leave the last dimension out. */
+static sl_status check_experts(const sl_net *m, const sl_tensor_spec *spec, const sl_weight_info *info, sl_err *err)
+{
+    const size_t E = letter(&m->config, spec->shape[0]), rows = letter(&m->config, spec->shape[1]);
+    const size_t cols = letter(&m->config, spec->shape[2]);
+    const uint64_t *dims = info->dims; /* those that a tensor lacks are 1 */
+    if (info->n_dims > 3 || dims[0] != cols || dims[1] != rows || dims[2] != E)
+        return sl_fail(err, SL_EFORMAT, "%s: tensor %s is [%llu, %llu, %llu], the settings ask for [%zu, %zu, %zu]",
+                       sl_weights_path(m->weights), info->name, (unsigned long long)dims[2],
+                       (unsigned long long)dims[1], (unsigned long long)dims[0], E, rows, cols);
+    return SL_OK;
 }
 
 /* Vectors are read as arrays of floats by kernels; files keep them in F32. */
 static sl_status check(const sl_net *m, const sl_tensor_spec *spec, const sl_weight_info *info, sl_err *err)
 {
     const bool vector = spec->shape[1] == '\0';
+    if (of_experts(spec))
+        return check_experts(m, spec, info, err);
     const size_t rows = vector ? 1 : letter(&m->config, spec->shape[0]);
     const size_t cols = letter(&m->config, spec->shape[vector ? 0 : 1]);
     const sl_tensor *t = &info->tensor;
@@ -48,6 +74,32 @@ static sl_status check(const sl_net *m, const sl_tensor_spec *spec, const sl_wei
     return SL_OK;
 }
 
+static void count(sl_net *m, const sl_tensor_spec *spec, const sl_weight_info *info)
+{
+    const sl_router *r = &m->config.router;
+    const size_t n = info->tensor.rows * info->tensor.cols, bytes = (size_t)info->bytes;
+    m->n_params += n;
+    m->weight_bytes += bytes;
+    m->n_active += of_experts(spec) ? n / r->E * r->K : n;
+    m->active_bytes += of_experts(spec) ? bytes / r->E * r->K : bytes;
+}
+
+/* The list of an expert's matrices, which lie one behind the other in a tensor of all. */
+static sl_status cut_experts(sl_net *m, const sl_weight_info *info, const sl_tensor **out, sl_err *err)
+{
+    const size_t E = m->config.router.E, rows = info->tensor.rows / E;
+    sl_tensor *list = sl_arena_alloc(&m->arena, E, sizeof *list);
+    if (!list)
+        return sl_fail(err, SL_ENOMEM, "%s: no memory for a list of %zu experts", sl_weights_path(m->weights), E);
+    for (size_t e = 0; e < E; e++) {
+        list[e] = info->tensor;
+        list[e].rows = rows;
+        list[e].data = (const char *)info->tensor.data + e * rows * info->tensor.row_bytes;
+    }
+    *out = list;
+    return SL_OK;
+}
+
 static sl_status bind_one(sl_net *m, const sl_tensor_spec *spec, const char *name, void *base, size_t *bound,
                           sl_err *err)
 {
@@ -61,16 +113,23 @@ static sl_status bind_one(sl_net *m, const sl_tensor_spec *spec, const char *nam
         return rc;
     if (info->tensor.format == SL_FORMAT_COUNT && !m->unsupported)
         m->unsupported = info;
-    *(sl_tensor *)(void *)((char *)base + spec->offset) = info->tensor;
-    m->n_params += info->tensor.rows * info->tensor.cols;
-    m->weight_bytes += (size_t)info->bytes;
+    count(m, spec, info);
     ++*bound;
+    void *at = (char *)base + spec->offset;
+    if (of_experts(spec))
+        return cut_experts(m, info, at, err);
+    *(sl_tensor *)at = info->tensor;
     return SL_OK;
 }
 
 static bool of_layer(const sl_tensor_spec *spec)
 {
     return strchr(spec->name, '%') != NULL;
+}
+
+static bool in_layer(const sl_net *m, const sl_tensor_spec *spec, size_t layer)
+{
+    return spec->layers == SL_LAYERS_ALL || m->layer[layer].sparse == (spec->layers == SL_LAYERS_SPARSE);
 }
 
 static void layer_name(char *out, size_t size, const sl_tensor_spec *spec, size_t layer)
@@ -91,7 +150,7 @@ static sl_status find_unknown(const sl_net *m, sl_err *err)
                 char name[96];
                 if (of_layer(spec))
                     layer_name(name, sizeof name, spec, l);
-                known = strcmp(of_layer(spec) ? name : spec->name, info->name) == 0;
+                known = in_layer(m, spec, l) && strcmp(of_layer(spec) ? name : spec->name, info->name) == 0;
             }
         }
         if (!known)
@@ -108,6 +167,8 @@ static sl_status bind_tensors(sl_net *m, sl_err *err)
         const sl_tensor_spec *spec = &m->arch->tensors[s];
         for (size_t l = 0; l < (of_layer(spec) ? m->config.n_layers : 1); l++) {
             char name[96];
+            if (!in_layer(m, spec, l))
+                continue;
             if (of_layer(spec))
                 layer_name(name, sizeof name, spec, l);
             const sl_status rc = bind_one(m, spec, of_layer(spec) ? name : spec->name,
@@ -148,8 +209,14 @@ static sl_status load(sl_net *m, const char *path, const sl_overrides *overrides
     m->inv_freq = sl_arena_alloc(&m->arena, m->config.rope.dim / 2, sizeof *m->inv_freq);
     if (!m->layer || !m->inv_freq)
         return sl_fail(err, SL_ENOMEM, "%s: no memory for %zu layers", path, m->config.n_layers);
+    for (size_t l = 0; l < m->config.n_layers; l++)
+        m->layer[l].sparse = sl_experts_in_layer(&m->config, l);
     if ((rc = bind_tensors(m, err)))
         return rc;
+    if (!m->tied) { /* which is read for its rows only */
+        m->n_active -= (m->config.n_vocab - 1) * m->config.D;
+        m->active_bytes -= (m->config.n_vocab - 1) * m->embed.row_bytes;
+    }
     if (m->unsupported)
         return SL_OK; /* its vectors may not be numbers that can be read */
     m->config.rope.divisor = m->rope_divisor.data;
@@ -220,4 +287,20 @@ sl_attention_weights sl_net_attention(const sl_net *m, const sl_layer *l)
                    .window = c->window,
                    .scale = 1.0f / __builtin_sqrtf((float)c->C) },
     };
+}
+
+sl_mixture sl_net_mixture(const sl_net *m, const sl_layer *l)
+{
+    sl_mixture mix = { .router = m->config.router,
+                       .route = l->route,
+                       .F = m->config.f,
+                       .gate = l->expert_gate,
+                       .up = l->expert_up,
+                       .down = l->expert_down,
+                       .shared_gate = l->shared_gate,
+                       .shared_up = l->shared_up,
+                       .shared_down = l->shared_down,
+                       .shared_mix = l->shared_mix };
+    mix.router.correction = l->correction.data;
+    return mix;
 }

@@ -13,7 +13,7 @@
 #include "module/rope.h"
 
 /* Letters of tensor shapes: D model width, F ffn width, H query heads, G KV heads (times head
- * width C in a projection), V vocabulary. */
+ * width C in a projection), V vocabulary, E experts, f the width of one, s of the shared one. */
 typedef struct sl_config {
     size_t n_layers, n_vocab, n_ctx_train;
     size_t D, F, H, Hkv, C;
@@ -21,13 +21,21 @@ typedef struct sl_config {
     sl_rope rope;
     bool rope_adjacent;
     size_t window; /* positions that attention sees; 0: all */
+    /* Of architectures with mixtures of experts. */
+    bool mixture;         /* this is one */
+    sl_router router;     /* E is 0 in a model without; its correction is each layer's own */
+    size_t f, s;          /* width of an expert, of the shared expert (0: none) */
+    size_t n_dense_first; /* layers before the first with experts */
 } sl_config;
 
-/* Weights of one decoder layer; what an architecture lacks stays empty. */
+/* Weights of one decoder layer; what an architecture or the layer lacks stays empty. */
 typedef struct sl_layer {
+    bool sparse; /* its feed-forward block is a mixture of experts */
     sl_tensor attn_norm, q, k, v, o, q_norm, k_norm;
     sl_tensor ffn_norm, gate, up, down;
     sl_tensor q_bias, k_bias, v_bias, o_bias, gate_bias, up_bias, down_bias;
+    sl_tensor route, correction, shared_gate, shared_up, shared_down, shared_mix;
+    const sl_tensor *expert_gate, *expert_up, *expert_down; /* [E] */
 } sl_layer;
 
 typedef struct sl_arch sl_arch;
@@ -42,20 +50,26 @@ typedef struct sl_net {
     float *inv_freq; /* [rope.dim / 2] */
     float rope_scale;
     size_t n_params, weight_bytes;
+    size_t n_active, active_bytes;     /* of them for one token: its experts only, one row of the embedding */
     const sl_weight_info *unsupported; /* the first tensor of a type that cannot be run; NULL: none */
     sl_arena arena;
 } sl_net;
 
 /* Where the axis of a matrix may be cut for tensor parallelism. */
-typedef enum sl_cut { SL_CUT_NONE, SL_CUT_OUTPUTS, SL_CUT_INPUTS, SL_CUT_VOCAB } sl_cut;
+typedef enum sl_cut { SL_CUT_NONE, SL_CUT_OUTPUTS, SL_CUT_INPUTS, SL_CUT_VOCAB, SL_CUT_EXPERTS } sl_cut;
+
+/* Which layers have a tensor: all, or those whose feed-forward block is a mixture, or the others. */
+typedef enum sl_layers { SL_LAYERS_ALL, SL_LAYERS_DENSE, SL_LAYERS_SPARSE } sl_layers;
 
 /* One row of an architecture's tensor table. */
 typedef struct sl_tensor_spec {
     const char *name;  /* "blk.%zu.attn_q.weight"; with %zu: one in each layer */
     size_t offset;     /* of the sl_tensor in sl_layer, or in sl_net without %zu */
-    const char *shape; /* letters, outputs then inputs: "HD", a vector has one */
+    const char *shape; /* letters, outputs then inputs: "HD", a vector has one. Three: one matrix for each expert, and
+                        * at the offset lies a pointer to a list of them */
     sl_cut cut;
     bool optional;
+    sl_layers layers;
 } sl_tensor_spec;
 
 struct sl_arch {
@@ -82,6 +96,7 @@ sl_status sl_dense_config(sl_config *c, const sl_weights *w, sl_err *err);
 void sl_dense_build(const sl_net *m, sl_graph *g);
 sl_proj sl_net_proj(const sl_tensor *w, const sl_tensor *bias);
 sl_norm sl_net_norm(const sl_net *m, const sl_tensor *weight);
+sl_mixture sl_net_mixture(const sl_net *m, const sl_layer *l);
 sl_attention_weights sl_net_attention(const sl_net *m, const sl_layer *l);
 
 #endif

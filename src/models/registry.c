@@ -3,9 +3,9 @@
 #include "base/num.h"
 #include "models/net.h"
 
-extern const sl_arch sl_arch_llama, sl_arch_qwen3;
+extern const sl_arch sl_arch_llama, sl_arch_qwen3, sl_arch_qwen3_moe;
 
-static const sl_arch *const list[] = { &sl_arch_llama, &sl_arch_qwen3 };
+static const sl_arch *const list[] = { &sl_arch_llama, &sl_arch_qwen3, &sl_arch_qwen3_moe };
 
 const sl_arch *sl_arch_find(const char *name)
 {
@@ -17,5 +17,5 @@ const sl_arch *sl_arch_find(const char *name)
 
 const char *sl_arch_names(void)
 {
-    return "llama, qwen3";
+    return "llama, qwen3, qwen3moe";
 }

@@ -51,14 +51,14 @@ void sl_act_copy_row(sl_act *dst, size_t to, const sl_act *src, size_t from)
 {
     const size_t G = src->G, t = to * G, f = from * G;
     assert(dst->K == src->K);
-    if (dst->f32)
+    if (dst->f32 && src->f32)
         memcpy((float *)dst->f32 + to * dst->ldf, src->f32 + from * src->ldf, src->K * sizeof(float));
-    if (dst->q8) {
+    if (dst->q8 && src->q8) {
         memcpy(dst->q8 + t * 32, src->q8 + f * 32, G * 32);
         memcpy(dst->d + t, src->d + f, G * sizeof *dst->d);
         memcpy(dst->sum + t, src->sum + f, G * sizeof *dst->sum);
         memcpy(dst->dsum + t, src->dsum + f, G * sizeof *dst->dsum);
     }
-    if (dst->q16)
+    if (dst->q16 && src->q16)
         memcpy(dst->q16 + t * 32, src->q16 + f * 32, G * 32 * sizeof *dst->q16);
 }

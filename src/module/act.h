@@ -12,7 +12,7 @@ sl_act sl_act_row(const sl_act *act, size_t t, const float *x);
 /* Elements k0..k1 of row t alone, to be quantised: k0 is a multiple of 32, and so is k1 unless it is K. x: their f32
  * form. */
 sl_act sl_act_part(const sl_act *act, size_t t, size_t k0, size_t k1, const float *x);
-/* Row `to` of dst becomes row `from` of src, in every form that dst has; K is the same. */
+/* Row `to` of dst becomes row `from` of src, in every form that both have; K is the same. */
 void sl_act_copy_row(sl_act *dst, size_t to, const sl_act *src, size_t from);
 
 #endif

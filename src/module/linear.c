@@ -79,11 +79,16 @@ sl_value sl_norm_swiglu(sl_graph *g, int layer, sl_value x, const sl_norm *norm,
 
 /* ---- prologue ---------------------------------------------------------------- */
 
+static sl_act_type act_of(const sl_op *op, const sl_env *env)
+{
+    return op->exact ? SL_ACT_F32 : env->act;
+}
+
 static unsigned needs_of(const sl_op *op, const sl_env *env, size_t T)
 {
     unsigned needs = 0;
     for (uint32_t i = 0; i < op->n_w; i++)
-        needs |= sl_linear_needs(env->k, env->act, op->w[i].format, T);
+        needs |= sl_linear_needs(env->k, act_of(op, env), op->w[i].format, T);
     return needs;
 }
 
@@ -201,18 +206,19 @@ static void run_tile(const sl_graph *g, const sl_op *op, sl_lane *lane, const sl
                      float *y, void *scratch)
 {
     const sl_env *env = lane->env;
+    const sl_act_type type = act_of(op, env);
     const size_t n = tile->r1 - tile->r0, T = tile->t1 - tile->t0;
     if (op->epi == SL_EPI_SWIGLU) {
         float *up = y + T * n;
-        sl_linear(env->k, env->act, y, n, &op->w[0], tile->r0, tile->r1, act, tile->t0, tile->t1, scratch);
-        sl_linear(env->k, env->act, up, n, &op->w[1], tile->r0, tile->r1, act, tile->t0, tile->t1, scratch);
+        sl_linear(env->k, type, y, n, &op->w[0], tile->r0, tile->r1, act, tile->t0, tile->t1, scratch);
+        sl_linear(env->k, type, up, n, &op->w[1], tile->r0, tile->r1, act, tile->t0, tile->t1, scratch);
         add_bias(env->k, y, n, op->bias[0], tile->r0, n, T);
         add_bias(env->k, up, n, op->bias[1], tile->r0, n, T);
         swiglu(g, op, lane, tile, y, up);
     } else {
         const size_t ld = sl_graph_info(g, op->out[0])->width;
         float *out = lane->value[op->out[0]] + tile->t0 * ld + tile->r0;
-        sl_linear(env->k, env->act, out, ld, &op->w[0], tile->r0, tile->r1, act, tile->t0, tile->t1, scratch);
+        sl_linear(env->k, type, out, ld, &op->w[0], tile->r0, tile->r1, act, tile->t0, tile->t1, scratch);
         add_bias(env->k, out, ld, op->bias[0], tile->r0, n, T);
         if (op->epi == SL_EPI_ADD)
             add_residual(g, op, lane, tile);

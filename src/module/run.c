@@ -19,6 +19,11 @@ const sl_op_impl *sl_op_impl_get(sl_op_kind kind)
         [SL_OP_ADD] = &sl_add_impl,
         [SL_OP_SILU] = &sl_silu_impl,
         [SL_OP_MUL] = &sl_mul_impl,
+        [SL_OP_MIXTURE] = &sl_mixture_impl,
+        [SL_OP_ROUTE] = &sl_route_impl,
+        [SL_OP_EXPERTS] = &sl_experts_impl,
+        [SL_OP_COMBINE] = &sl_combine_impl,
+        [SL_OP_GATE] = &sl_gate_impl,
     };
     assert((size_t)kind < SL_OP_COUNT);
     return impl[kind];

@@ -9,8 +9,9 @@
 #include "executor/plan.h"
 #include "support/runner.h"
 
-#define LLAMA TEST_DATA "/gguf/llama-small-Q4_0/llama-small-Q4_0.gguf"
-#define QWEN3 TEST_DATA "/gguf/qwen3-small-F32/qwen3-small-F32.gguf"
+#define LLAMA    TEST_DATA "/gguf/llama-small-Q4_0/llama-small-Q4_0.gguf"
+#define QWEN3MOE TEST_DATA "/gguf/qwen3moe-small-Q8_0/qwen3moe-small-Q8_0.gguf"
+#define QWEN3    TEST_DATA "/gguf/qwen3-small-F32/qwen3-small-F32.gguf"
 
 typedef struct planned {
     sl_net *net;
@@ -64,6 +65,27 @@ static void a_layer_has_five_operations(void **state)
         drop(&expanded);
         drop(&eager);
     }
+}
+
+static void a_layer_of_experts_has_four(void **state)
+{
+    (void)state;
+    planned fused, expanded, norm, ffn;
+    make(&fused, QWEN3MOE, SL_FUSE_ALL, false, 64, 2);
+    make(&expanded, QWEN3MOE, 0, false, 64, 2);
+    make(&norm, QWEN3MOE, SL_FUSE_NORM, false, 64, 2);
+    make(&ffn, QWEN3MOE, SL_FUSE_FFN, false, 64, 2);
+    for (int layer = 0; layer < 2; layer++) {
+        assert_int_equal(sl_plan_layer_cost(&fused.plan, layer).n_ops, 4);
+        assert_int_equal(sl_plan_layer_cost(&fused.plan, layer).barriers, 4);
+        assert_int_equal(sl_plan_layer_cost(&expanded.plan, layer).n_ops, 22);
+        assert_int_equal(sl_plan_layer_cost(&norm.plan, layer).n_ops, 21); /* q, k and v norm for themselves */
+        assert_true(sl_plan_layer_cost(&ffn.plan, layer).n_ops < 18);
+    }
+    drop(&fused);
+    drop(&expanded);
+    drop(&norm);
+    drop(&ffn);
 }
 
 /* First and last stage in which each value is needed, worked out here once more. */
@@ -163,9 +185,8 @@ static void flash_needs_a_quarter_of_plain(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_layer_has_five_operations),
-        cmocka_unit_test(placement_never_overlaps),
-        cmocka_unit_test(a_step_costs_what_the_plan_says),
+        cmocka_unit_test(a_layer_has_five_operations),    cmocka_unit_test(a_layer_of_experts_has_four),
+        cmocka_unit_test(placement_never_overlaps),       cmocka_unit_test(a_step_costs_what_the_plan_says),
         cmocka_unit_test(flash_needs_a_quarter_of_plain),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
