@@ -441,13 +441,22 @@ static void deliver(sl_engine *e)
 /* Eager mode plans each step anew; first of all, so that a failure leaves every request as it was. */
 static sl_status plan_step(sl_engine *e, sl_err *err)
 {
+    sl_trace_next_step(e->trace);
     if (e->settings.mode != SL_MODE_EAGER)
         return SL_OK;
+    const uint64_t begin = sl_trace_begin(e->trace);
     sl_arena_reset(&e->plan_arena);
     const sl_status rc = build_plan(e, err);
     if (!rc)
         sl_plan_bind(&e->plan, e->workspace);
+    sl_trace_end(e->trace, 0, "plan", SL_SPAN_SERIAL, -1, 0, begin, 0, 0);
     return rc;
+}
+
+/* The whole of a step, from its plan to its last event. */
+static void end_step(const sl_engine *e, uint64_t begin)
+{
+    sl_trace_end(e->trace, 0, "step", SL_SPAN_STEP, -1, (uint32_t)e->batch.step.n, begin, 0, 0);
 }
 
 static void run_batch(sl_engine *e)
@@ -464,11 +473,15 @@ sl_status sl_engine_step(sl_engine *e, sl_err *err)
     admit(e);
     if (!e->n_running)
         return SL_OK;
+    const uint64_t begin = sl_trace_begin(e->trace);
     if ((rc = plan_step(e, err)))
         return rc;
     gather(e);
     run_batch(e);
+    const uint64_t sampling = sl_trace_begin(e->trace);
     deliver(e);
+    sl_trace_end(e->trace, 0, "sample", SL_SPAN_SERIAL, -1, (uint32_t)e->batch.step.n_outputs, sampling, 0, 0);
+    end_step(e, begin);
     return SL_OK;
 }
 
@@ -489,6 +502,7 @@ sl_status sl_engine_feed(sl_engine *e, const sl_feed *feed, size_t n_feeds, sl_e
     sl_batch_clear(&e->batch);
     if (n > sl_batch_room(&e->batch) || n_outputs > sl_batch_output_room(&e->batch))
         return sl_fail(err, SL_EINVAL, "%zu tokens and %zu rows of logits are more than one step takes", n, n_outputs);
+    const uint64_t begin = sl_trace_begin(e->trace);
     const sl_status rc = plan_step(e, err);
     if (rc)
         return rc;
@@ -496,6 +510,7 @@ sl_status sl_engine_feed(sl_engine *e, const sl_feed *feed, size_t n_feeds, sl_e
         add_tokens(e, &e->slot[feed[i].seq], feed[i].token, feed[i].n, feed[i].logits);
     sl_batch_finish(&e->batch);
     run_batch(e);
+    end_step(e, begin);
     return SL_OK;
 }
 
@@ -512,6 +527,59 @@ void sl_engine_get_stats(const sl_engine *e, sl_engine_stats *out)
     out->written_bytes = e->counts.written_bytes;
     out->kv_pages = e->settings.kv.n_pages;
     out->kv_pages_used = out->kv_pages - sl_kv_pages_free(e->kv);
+}
+
+/* ---- what the measuring side asks ---------------------------------------------- */
+
+const sl_trace *sl_engine_trace(const sl_engine *e)
+{
+    return e->trace;
+}
+
+static bool is_basic(sl_op_kind kind)
+{
+    return kind != SL_OP_LINEAR && kind != SL_OP_ATTENTION && kind != SL_OP_SCORES && kind != SL_OP_WEIGHTED_SUM &&
+           kind != SL_OP_EMBED && kind != SL_OP_ROPE_TABLE;
+}
+
+size_t sl_engine_op_count(const sl_engine *e)
+{
+    return e->plan.graph.n_ops;
+}
+
+void sl_engine_describe_op(const sl_engine *e, size_t i, sl_engine_op *out)
+{
+    const sl_op *op = &e->plan.graph.op[i];
+    *out = (sl_engine_op){ .name = op->name, .layer = op->layer, .vanishes = is_basic(op->kind) };
+    out->reads_kv = op->kind == SL_OP_ATTENTION || op->kind == SL_OP_SCORES || op->kind == SL_OP_WEIGHTED_SUM;
+    if (op->kind != SL_OP_LINEAR)
+        return;
+    const sl_format format = op->w[0].format;
+    const sl_panel *panel = &e->kernels.panel[format][e->settings.plan.env.act];
+    out->format = sl_format_name(format);
+    out->int8 = panel->needs != SL_NEED_F32;
+    out->slow = !panel->narrow;
+    for (uint32_t w = 0; w < op->n_w; w++)
+        out->weight_bytes += op->w[w].rows * op->w[w].row_bytes;
+}
+
+sl_status sl_engine_plan_size(const sl_engine *e, bool fused, bool graph, sl_engine_size *out, sl_err *err)
+{
+    sl_plan_options o = e->settings.plan;
+    sl_arena arena;
+    sl_plan plan;
+    o.fuse = fused ? SL_FUSE_ALL : o.fuse;
+    o.every_barrier = graph ? false : o.every_barrier;
+    *out = (sl_engine_size){ 0 };
+    sl_arena_init(&arena, 1 << 18);
+    const sl_status rc = sl_plan_build(&plan, &arena, e->model->net, &o, err);
+    for (size_t i = 0; !rc && i < plan.graph.n_ops; i++) {
+        out->ops++;
+        out->barriers += plan.barrier[i];
+        out->products += plan.graph.op[i].kind == SL_OP_LINEAR;
+    }
+    sl_arena_fini(&arena);
+    return rc;
 }
 
 /* ---- texts ------------------------------------------------------------------- */

@@ -44,9 +44,7 @@ void sl_run_step(sl_plan *p, const sl_step *step, sl_kv *kv, sl_pool *pool, sl_t
     sl_walk walk = { .plan = p, .step = step, .kv = kv, .pool = pool, .trace = trace };
     for (size_t i = 0; i < p->graph.n_ops * SL_OP_PHASES; i++)
         sl_tiles_reset(&p->tiles[i]);
-    const uint64_t begin = sl_trace_begin(trace);
     sl_pool_run(pool, run_thread, &walk);
-    sl_trace_end(trace, 0, "step", SL_SPAN_STEP, -1, (uint32_t)step->n, begin, 0, 0);
     counts->barriers += walk.barriers;
     for (size_t t = 0; t < sl_pool_threads(pool); t++)
         counts->written_bytes += p->written[t * 8];

@@ -420,6 +420,7 @@ static void run_scores(const sl_graph *g, const sl_op *op, sl_lane *lane)
         for (size_t r = 0; r < G; r++)
             k->scale(s + r * ctx + first, s + r * ctx + first, h->scale, n - first);
         lane->written_bytes += G * (n - first) * sizeof(float);
+        lane->read_bytes += (n - first) * sl_kv_token_bytes(shape->type, h->C);
         lane->ops += 2 * G * (n - first) * h->C;
     }
 }
@@ -464,6 +465,7 @@ static void run_weighted_sum(const sl_graph *g, const sl_op *op, sl_lane *lane)
             lane->env->k->attn_mix[shape->type](out, p + j, ctx, rows, G, &vh, j % shape->P);
         }
         lane->written_bytes += G * h->C * sizeof(float);
+        lane->read_bytes += (n - first) * sl_kv_token_bytes(shape->type, h->C);
         lane->ops += 2 * G * (n - first) * h->C;
     }
 }

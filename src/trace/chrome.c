@@ -28,7 +28,9 @@ static void write_us(FILE *f, const char *key, uint64_t ns)
 
 static void write_span(FILE *f, const sl_span *s, size_t thread, uint64_t zero_ns)
 {
-    static const char *const kinds[] = { [SL_SPAN_OP] = "op", [SL_SPAN_BARRIER] = "barrier", [SL_SPAN_STEP] = "step" };
+    static const char *const kinds[] = {
+        [SL_SPAN_OP] = "op", [SL_SPAN_BARRIER] = "barrier", [SL_SPAN_STEP] = "step", [SL_SPAN_SERIAL] = "serial"
+    };
     const uint64_t ns = s->end_ns - s->begin_ns;
     fputs("{\"name\":\"", f);
     write_text(f, s->name);
@@ -36,12 +38,21 @@ static void write_span(FILE *f, const sl_span *s, size_t thread, uint64_t zero_n
     write_us(f, "ts", s->begin_ns - zero_ns);
     write_us(f, "dur", ns);
     fprintf(f, ",\"pid\":1,\"tid\":%zu,\"args\":{", thread);
+    if (s->step > 0)
+        fprintf(f, "\"step\":%" PRIu32 ",", s->step);
     if (s->layer >= 0)
         fprintf(f, "\"layer\":%" PRId32 ",", s->layer);
     fprintf(f, "\"tokens\":%" PRIu32 ",\"bytes\":%" PRIu64 ",\"ops\":%" PRIu64, s->n_tokens, s->bytes, s->ops);
     if (ns > 0) /* bytes per nanosecond are GB/s */
         fprintf(f, ",\"GB/s\":%.3f,\"GFLOP/s\":%.3f", (double)s->bytes / (double)ns, (double)s->ops / (double)ns);
     fputs("}}", f);
+}
+
+/* What the thread is called where it is shown; metadata ("M") events. */
+static void write_thread_name(FILE *f, size_t thread)
+{
+    fprintf(f, "{\"name\":\"thread_name\",\"ph\":\"M\",\"pid\":1,\"tid\":%zu,\"args\":{\"name\":\"%s %zu\"}}", thread,
+            thread ? "sluice" : "caller", thread);
 }
 
 /* Viewers count in doubles: times start at the first span, not at boot. */
@@ -58,13 +69,17 @@ sl_status sl_trace_write(const sl_trace *t, FILE *f, sl_err *err)
 {
     const uint64_t zero_ns = first_begin(t);
     const char *separator = "[\n";
+    for (size_t thread = 0; thread < t->n_threads; thread++) {
+        fputs(separator, f);
+        write_thread_name(f, thread);
+        separator = ",\n";
+    }
     for (size_t thread = 0; thread < t->n_threads; thread++)
         for (size_t i = 0; i < sl_trace_kept(t, thread); i++) {
             fputs(separator, f);
             write_span(f, sl_trace_span(t, thread, i), thread, zero_ns);
-            separator = ",\n";
         }
-    fputs(separator[0] == '[' ? "[]\n" : "\n]\n", f);
+    fputs("\n]\n", f);
     if (fflush(f) != 0 || ferror(f))
         return sl_fail(err, SL_EIO, "writing the trace: %s", strerror(errno));
     return SL_OK;

@@ -54,11 +54,18 @@ uint64_t sl_trace_now(void)
     return (uint64_t)ts.tv_sec * 1000000000u + (uint64_t)ts.tv_nsec;
 }
 
+void sl_trace_next_step(sl_trace *t)
+{
+    if (t)
+        t->step++;
+}
+
 void sl_trace_add(sl_trace *t, size_t thread, const sl_span *span)
 {
     assert(thread < t->n_threads && span->begin_ns <= span->end_ns);
     sl_trace_ring *r = &t->rings[thread];
     r->spans[r->next] = *span;
+    r->spans[r->next].step = t->step;
     r->next = r->next + 1 < t->capacity ? r->next + 1 : 0;
     r->n_added++;
 }

@@ -13,7 +13,12 @@
 
 typedef struct sl_trace sl_trace;
 
-typedef enum sl_span_kind { SL_SPAN_OP, SL_SPAN_BARRIER, SL_SPAN_STEP } sl_span_kind;
+typedef enum sl_span_kind {
+    SL_SPAN_OP,
+    SL_SPAN_BARRIER,
+    SL_SPAN_STEP,
+    SL_SPAN_SERIAL, /* a part of a step that thread 0 does alone, while the others have nothing to do */
+} sl_span_kind;
 
 /* `name` must outlive the trace (a literal, or text of the plan). Bytes and operations are what
  * this thread read and computed in the span. The spans of one thread follow one another or lie
@@ -23,6 +28,7 @@ typedef struct sl_span {
     sl_span_kind kind;
     int32_t layer; /* -1: none */
     uint32_t n_tokens;
+    uint32_t step; /* of sl_trace_next_step; sl_trace_add sets it */
     uint64_t begin_ns, end_ns;
     uint64_t bytes, ops;
 } sl_span;
@@ -33,10 +39,12 @@ sl_status sl_trace_create(sl_trace **out, size_t n_threads, size_t capacity, sl_
 void sl_trace_destroy(sl_trace *t); /* accepts NULL */
 
 uint64_t sl_trace_now(void); /* monotonic nanoseconds */
+/* Spans from now on belong to the next step, the first of which is 1. While no thread adds any; t may be NULL. */
+void sl_trace_next_step(sl_trace *t);
 void sl_trace_add(sl_trace *t, size_t thread, const sl_span *span);
 
-/* After the threads have stopped. Chrome's trace format: one array of X events, time in
- * microseconds, args with layer, tokens, bytes, GB/s, GFLOP/s. */
+/* After the threads have stopped. Chrome's trace format: one array, first the names of the threads, then X events, time
+ * in microseconds, args with step, layer, tokens, bytes, GB/s, GFLOP/s. */
 sl_status sl_trace_write(const sl_trace *t, FILE *f, sl_err *err);
 /* A table by operation: calls (the most by one thread), time, share, bytes, GB/s, GFLOP/s, then the
  * waiting at barriers and the rest. Times are summed over the threads, each without the spans inside

@@ -14,6 +14,7 @@
 
 #include "base/mem.h"
 #include "base/rng.h"
+#include "trace/account.h"
 
 #if SL_TRACE
 
@@ -77,8 +78,8 @@ static void test_summary_by_hand(void **state)
     sl_trace *t = make(2, 100);
     add(t, 0, "load", SL_SPAN_OP, 0, 500); /* before the step: not of it */
     const sl_span qkv[2] = {
-        { "qkv", SL_SPAN_OP, 3, 7, 1000, 3000000, 6000000, 3000000 },
-        { "qkv", SL_SPAN_OP, 3, 7, 1000, 2000500, 4000000, 1000500 },
+        { "qkv", SL_SPAN_OP, 3, 7, 0, 1000, 3000000, 6000000, 3000000 },
+        { "qkv", SL_SPAN_OP, 3, 7, 0, 1000, 2000500, 4000000, 1000500 },
     };
     sl_trace_add(t, 0, &qkv[0]);
     sl_trace_add(t, 1, &qkv[1]);
@@ -240,6 +241,75 @@ static void test_summary_many_rows(void **state)
     sl_trace_destroy(t);
 }
 
+/* ---- account ------------------------------------------------------------------------------ */
+
+static const sl_account_row *find_row(const sl_account *a, const char *name)
+{
+    for (size_t i = 0; i < a->n_rows; i++)
+        if (strcmp(a->rows[i].name, name) == 0)
+            return &a->rows[i];
+    fail_msg("no row %s", name);
+    return NULL;
+}
+
+/* Two threads; columns are 10 ns: p plan, A and B operations, w waiting, s sampling.
+ *   thread 0  p p . A A A w B B . s .
+ *   thread 1  . . . A w w w B B B . .
+ * Thread 1 waits 20 ns for thread 0 and both need 10 ns to pass; at the end thread 0 waits 10 ns. */
+static void add_small_step(sl_trace *t, uint64_t at)
+{
+    add(t, 0, "plan", SL_SPAN_SERIAL, at, at + 20);
+    add(t, 0, "A", SL_SPAN_OP, at + 30, at + 60);
+    add(t, 0, "barrier", SL_SPAN_BARRIER, at + 60, at + 70);
+    add(t, 0, "B", SL_SPAN_OP, at + 70, at + 90);
+    add(t, 1, "A", SL_SPAN_OP, at + 30, at + 40);
+    add(t, 1, "barrier", SL_SPAN_BARRIER, at + 40, at + 70);
+    add(t, 1, "B", SL_SPAN_OP, at + 70, at + 100);
+    add(t, 0, "sample", SL_SPAN_SERIAL, at + 100, at + 110);
+    add(t, 0, "step", SL_SPAN_STEP, at, at + 120);
+}
+
+static void test_account(void **state)
+{
+    (void)state;
+    sl_trace *t = make(2, 100);
+    sl_err err = { 0 };
+    for (uint64_t i = 0; i < 3; i++)
+        add_small_step(t, 1000 + 200 * i);
+    sl_interval *steps = NULL;
+    size_t n = 0;
+    uint64_t n_lost = 1;
+    assert_int_equal(sl_trace_steps(t, 1100, UINT64_MAX, &steps, &n, &n_lost, &err), SL_OK);
+    assert_int_equal(n, 2); /* the first began earlier */
+    assert_int_equal(n_lost, 0);
+    const sl_interval some[] = { { 1000, 1120 }, { 1400, 1520 } }; /* the one between them is nobody's */
+    sl_account a;
+    assert_int_equal(sl_trace_account(t, some, 2, &a, &err), SL_OK);
+    assert_int_equal(a.wall_ns, 240);
+    assert_int_equal(a.n_rows, 4);
+    assert_int_equal(find_row(&a, "A")->ns, 2 * 40);
+    assert_int_equal(find_row(&a, "A")->wait_ns, 2 * 40);
+    assert_int_equal(find_row(&a, "A")->calls, 2);
+    assert_int_equal(find_row(&a, "B")->ns, 2 * 50);
+    assert_int_equal(find_row(&a, "B")->wait_ns, 0);
+    assert_int_equal(find_row(&a, "plan")->ns, 2 * 2 * 20); /* both threads' */
+    assert_int_equal(find_row(&a, "sample")->ns, 2 * 2 * 10);
+    assert_int_equal(a.wait.ns, 2 * 40);
+    assert_int_equal(a.imbalance_ns, 2 * 20);
+    assert_int_equal(a.end_ns, 2 * 10);
+    assert_int_equal(a.dispatch_ns, 2 * 240 - 80 - 100 - 80 - 40 - 80 - 20);
+    assert_int_equal(a.n_spans, 2 * 9);
+    sl_account_fini(&a);
+    for (long i = 0; i < 3; i++) { /* rows twice, cursors */
+        sl_mem_fail_after(i);
+        assert_int_equal(sl_trace_account(t, some, 2, &a, &err), SL_ENOMEM);
+        sl_mem_fail_after(-1);
+        assert_null(a.rows);
+    }
+    sl_mem_free(steps);
+    sl_trace_destroy(t);
+}
+
 /* ---- file --------------------------------------------------------------------------------- */
 
 static void test_chrome(void **state)
@@ -247,23 +317,35 @@ static void test_chrome(void **state)
     (void)state;
     sl_trace *t = make(2, 3);
     const sl_span spans[] = {
-        { "lost", SL_SPAN_OP, 1, 1, 900, 950, 0, 0 },
-        { "attn \"x\\y\"\n\xff", SL_SPAN_OP, 11, 512, 1000, 3500, 5000, 10000 },
-        { "wait", SL_SPAN_BARRIER, -1, 1, 3500, 3500, 0, 0 },
-        { "step", SL_SPAN_STEP, -1, 1, 1000, 2001000123, UINT32_MAX, 0 },
+        { "lost", SL_SPAN_OP, 1, 1, 0, 900, 950, 0, 0 },
+        { "attn \"x\\y\"\n\xff", SL_SPAN_OP, 11, 512, 0, 1000, 3500, 5000, 10000 },
+        { "wait", SL_SPAN_BARRIER, -1, 1, 0, 3500, 3500, 0, 0 },
+        { "step", SL_SPAN_STEP, -1, 1, 0, 1000, 2001000123, UINT32_MAX, 0 },
     };
     for (size_t i = 0; i < 4; i++)
         sl_trace_add(t, 0, &spans[i]);
+    sl_trace_next_step(t);
+    sl_trace_next_step(t);
     sl_trace_add(t, 1, &spans[1]);
     char *text = text_of(sl_trace_write, t);
     json_error_t error;
     json_t *root = json_loads(text, JSON_REJECT_DUPLICATES, &error);
     assert_non_null(root);
-    assert_int_equal(json_array_size(root), 4);
+    assert_int_equal(json_array_size(root), 2 + 4);
+    for (int i = 0; i < 2; i++) { /* first the threads' names */
+        const char *what = NULL, *called = NULL;
+        int id = -1;
+        assert_int_equal(json_unpack(json_array_get(root, (size_t)i), "{s:s,s:i,s:{s:s}}", "name", &what, "tid", &id,
+                                     "args", "name", &called),
+                         0);
+        assert_string_equal(what, "thread_name");
+        assert_int_equal(id, i);
+        assert_string_equal(called, i ? "sluice 1" : "caller 0");
+    }
     const char *name = NULL, *cat = NULL, *ph = NULL;
     double ts = 0, dur = 0, gb_s = 0, gflop_s = 0;
     int tid = -1, pid = -1, layer = 0, tokens = 0, bytes = 0, ops = 0;
-    assert_int_equal(json_unpack(json_array_get(root, 0), "{s:s,s:s,s:s,s:F,s:F,s:i,s:i,s:{s:i,s:i,s:i,s:i,s:F,s:F}}",
+    assert_int_equal(json_unpack(json_array_get(root, 2), "{s:s,s:s,s:s,s:F,s:F,s:i,s:i,s:{s:i,s:i,s:i,s:i,s:F,s:F}}",
                                  "name", &name, "cat", &cat, "ph", &ph, "ts", &ts, "dur", &dur, "pid", &pid, "tid",
                                  &tid, "args", "layer", &layer, "tokens", &tokens, "bytes", &bytes, "ops", &ops, "GB/s",
                                  &gb_s, "GFLOP/s", &gflop_s),
@@ -277,12 +359,14 @@ static void test_chrome(void **state)
     assert_int_equal(tokens, 512);
     assert_int_equal(bytes, 5000);
     assert_int_equal(ops, 10000);
-    const json_t *wait = json_array_get(root, 1), *step = json_array_get(root, 2), *other = json_array_get(root, 3);
+    const json_t *wait = json_array_get(root, 3), *step = json_array_get(root, 4), *other = json_array_get(root, 5);
     assert_string_equal(json_string_value(json_object_get(wait, "cat")), "barrier");
     assert_null(json_object_get(json_object_get(wait, "args"), "layer"));
     assert_null(json_object_get(json_object_get(wait, "args"), "GB/s")); /* no time, no rate */
     assert_true(json_real_value(json_object_get(step, "dur")) == 2000999.123);
     assert_int_equal(json_integer_value(json_object_get(other, "tid")), 1);
+    assert_null(json_object_get(json_object_get(step, "args"), "step")); /* before the first one */
+    assert_int_equal(json_integer_value(json_object_get(json_object_get(other, "args"), "step")), 2);
     json_decref(root);
     free(text);
     sl_trace_destroy(t);
@@ -294,7 +378,7 @@ static void test_chrome_empty(void **state)
     sl_trace *t = make(2, 3);
     char *text = text_of(sl_trace_write, t);
     json_t *root = json_loads(text, 0, NULL);
-    assert_true(json_is_array(root) && json_array_size(root) == 0);
+    assert_true(json_is_array(root) && json_array_size(root) == 2);
     json_decref(root);
     free(text);
     sl_trace_destroy(t);
@@ -357,11 +441,17 @@ static void test_begin_and_end(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_summary_by_hand),        cmocka_unit_test(test_summary_adds_up),
-        cmocka_unit_test(test_summary_of_a_full_ring), cmocka_unit_test(test_summary_without_steps),
-        cmocka_unit_test(test_summary_many_rows),      cmocka_unit_test(test_chrome),
-        cmocka_unit_test(test_chrome_empty),           cmocka_unit_test(test_full_disk),
-        cmocka_unit_test(test_create_errors),          cmocka_unit_test(test_begin_and_end),
+        cmocka_unit_test(test_summary_by_hand),
+        cmocka_unit_test(test_summary_adds_up),
+        cmocka_unit_test(test_summary_of_a_full_ring),
+        cmocka_unit_test(test_summary_without_steps),
+        cmocka_unit_test(test_summary_many_rows),
+        cmocka_unit_test(test_chrome),
+        cmocka_unit_test(test_chrome_empty),
+        cmocka_unit_test(test_full_disk),
+        cmocka_unit_test(test_create_errors),
+        cmocka_unit_test(test_begin_and_end),
+        cmocka_unit_test(test_account),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
