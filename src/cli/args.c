@@ -18,6 +18,11 @@ const sl_args sl_args_default = {
     .bench_depth = "0",
     .bench_seqs = "1",
     .repeats = 5,
+    .profile_prompt = 512,
+    .profile_predict = 64,
+    .profile_seqs = 1,
+    .profile_runs = 3,
+    .fill = "tokens",
 };
 
 const sl_opt sl_opts_context[] = {

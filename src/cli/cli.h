@@ -54,6 +54,10 @@ typedef struct sl_args {
     const char *bench_prompt, *bench_predict, *bench_depth, *bench_seqs;
     int64_t repeats;
     bool no_warmup, serve_lines;
+    /* profile */
+    int64_t profile_prompt, profile_predict, profile_depth, profile_seqs, profile_runs;
+    const char *fill;
+    bool try_change;
 } sl_args;
 
 typedef struct sl_command {
@@ -65,8 +69,8 @@ typedef struct sl_command {
     sl_exit (*run)(const sl_args *args);
 } sl_command;
 
-extern const sl_command sl_cmd_run, sl_cmd_bench, sl_cmd_perplexity, sl_cmd_logits, sl_cmd_tokenize, sl_cmd_render,
-    sl_cmd_parse, sl_cmd_info;
+extern const sl_command sl_cmd_run, sl_cmd_bench, sl_cmd_profile, sl_cmd_perplexity, sl_cmd_logits, sl_cmd_tokenize,
+    sl_cmd_render, sl_cmd_parse, sl_cmd_info;
 extern const sl_command *const sl_cli_commands[]; /* all of them, then NULL */
 
 /* Option tables that several commands take. */

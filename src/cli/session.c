@@ -10,7 +10,6 @@
 #include "base/cpu.h"
 #include "base/num.h"
 
-#define TRACE_SPANS ((size_t)1 << 18) /* of each thread: about 20 seconds of a small model's decoding */
 #define FORMATS_MAX 16
 
 /* ---- finding the model ---------------------------------------------------------- */
@@ -203,7 +202,7 @@ static sl_exit open_trace(sl_session *s, const sl_args *args)
         close(fd);
     if (!s->trace)
         return sl_cli_failed("--trace %s: %s", args->trace, strerror(errno));
-    s->options.trace_spans = TRACE_SPANS;
+    s->options.trace_spans = SL_TRACE_SPANS;
     return SL_EXIT_OK;
 }
 

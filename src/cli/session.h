@@ -8,6 +8,8 @@
 #include "cli/cli.h"
 #include "sluice/sluice.h"
 
+#define SL_TRACE_SPANS ((size_t)1 << 18) /* of each thread: about 20 seconds of a small model's decoding */
+
 typedef struct sl_session {
     sl_model *model; /* NULL: only its texts are open */
     sl_text *text;   /* NULL: those of the model */

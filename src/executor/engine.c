@@ -487,6 +487,28 @@ sl_status sl_engine_step(sl_engine *e, sl_err *err)
 
 /* ---- steps without requests ---------------------------------------------------- */
 
+/* What sampling costs: the tokens are not wanted. */
+static void draw_fed(sl_engine *e, const sl_feed *feed, size_t n_feeds)
+{
+    const size_t n_vocab = e->model->net->config.n_vocab;
+    const float *logits = e->plan.value[e->plan.graph.op[e->plan.graph.n_ops - 1].out[0]];
+    const uint64_t begin = sl_trace_begin(e->trace);
+    bool drawn = false;
+    for (size_t i = 0; i < n_feeds; i++) {
+        if (!feed[i].logits)
+            continue;
+        if (feed[i].sampling) {
+            const sl_sampling how = sl_request_sampling(feed[i].sampling);
+            const sl_said said = { feed[i].token, feed[i].n, feed[i].n };
+            sl_sampler_pick(e->sampler, &how, logits, &said, e->slot[feed[i].seq].n_pos);
+            drawn = true;
+        }
+        logits += n_vocab;
+    }
+    if (drawn)
+        sl_trace_end(e->trace, 0, "sample", SL_SPAN_SERIAL, -1, (uint32_t)n_feeds, begin, 0, 0);
+}
+
 sl_status sl_engine_feed(sl_engine *e, const sl_feed *feed, size_t n_feeds, sl_err *err)
 {
     assert(!sl_engine_busy(e) && !e->in_callback && !e->settings.prefix_cache);
@@ -510,8 +532,39 @@ sl_status sl_engine_feed(sl_engine *e, const sl_feed *feed, size_t n_feeds, sl_e
         add_tokens(e, &e->slot[feed[i].seq], feed[i].token, feed[i].n, feed[i].logits);
     sl_batch_finish(&e->batch);
     run_batch(e);
+    draw_fed(e, feed, n_feeds);
     end_step(e, begin);
     return SL_OK;
+}
+
+/* One random vector for each position, head and layer, from -1 to 1. */
+static void fill_head(sl_engine *e, uint32_t page, size_t layer, size_t head, size_t n, float *x, uint64_t *seed)
+{
+    const sl_kv_shape *s = &e->settings.kv;
+    const sl_kv_head k = sl_kv_k(e->kv, page, layer, head), v = sl_kv_v(e->kv, page, layer, head);
+    for (size_t at = 0; at < n; at++) {
+        for (size_t c = 0; c < s->C; c++) {
+            *seed = *seed * 6364136223846793005u + 1442695040888963407u; /* Knuth's MMIX, far quicker than sl_rng */
+            x[c] = (float)(int32_t)(*seed >> 32) * 0x1p-31f;
+        }
+        e->kernels.kv_write_k[s->type](&k, at, x);
+        e->kernels.kv_write_v[s->type](&v, at, x);
+    }
+}
+
+void sl_engine_fill(sl_engine *e, size_t seq, size_t n, uint64_t seed)
+{
+    const sl_kv_shape *s = &e->settings.kv;
+    sl_slot *slot = &e->slot[seq];
+    assert(!slot->job && !slot->n_pos && n <= e->settings.n_ctx);
+    uint32_t *table = e->table + seq * e->settings.pages_per_seq;
+    float *x = e->workspace; /* between steps nothing else is there; a row of queries is longer than C */
+    for (size_t page = 0; page < sl_div_up(n, s->P); page++) {
+        table[page] = sl_kv_page_take(e->kv);
+        for (size_t i = 0; i < s->n_layers * s->n_heads; i++)
+            fill_head(e, table[page], i / s->n_heads, i % s->n_heads, SL_MIN(s->P, n - page * s->P), x, &seed);
+    }
+    slot->n_pos = n;
 }
 
 void sl_engine_rewind(sl_engine *e, size_t seq, size_t n_pos)
@@ -559,8 +612,10 @@ void sl_engine_describe_op(const sl_engine *e, size_t i, sl_engine_op *out)
     out->format = sl_format_name(format);
     out->int8 = panel->needs != SL_NEED_F32;
     out->slow = !panel->narrow;
-    for (uint32_t w = 0; w < op->n_w; w++)
+    for (uint32_t w = 0; w < op->n_w; w++) {
         out->weight_bytes += op->w[w].rows * op->w[w].row_bytes;
+        out->n_weights += op->w[w].rows * op->w[w].cols;
+    }
 }
 
 sl_status sl_engine_plan_size(const sl_engine *e, bool fused, bool graph, sl_engine_size *out, sl_err *err)

@@ -9,7 +9,8 @@ typedef struct sl_feed {
     size_t seq;           /* below the engine's n_seqs; each at most once in a step */
     const int32_t *token; /* [n] inside the vocabulary */
     size_t n;
-    bool logits; /* of the last of them */
+    bool logits;                /* of the last of them */
+    const sl_request *sampling; /* with logits: draw a token as this request would, and forget it; NULL: nothing */
 } sl_feed;
 
 /* One step in which each sequence grows by its tokens. No request may wait or run, none may have been kept, and before
@@ -20,6 +21,9 @@ sl_status sl_engine_feed(sl_engine *e, const sl_feed *feed, size_t n_feeds, sl_e
 /* Forget what a sequence holds from position n_pos on. */
 void sl_engine_rewind(sl_engine *e, size_t seq, size_t n_pos);
 
+/* Let a sequence that holds nothing hold n positions of random keys and values, which costs no step. */
+void sl_engine_fill(sl_engine *e, size_t seq, size_t n, uint64_t seed);
+
 const sl_trace *sl_engine_trace(const sl_engine *e); /* NULL: the engine was made without */
 
 /* An operation of the plan, i below sl_engine_op_count; the spans of a trace have its name. */
@@ -29,7 +33,7 @@ typedef struct sl_engine_op {
     bool vanishes;      /* a part of another operation when all is fused */
     bool reads_kv;      /* its bytes are keys and values */
     const char *format; /* of the weights that it multiplies by; NULL: none */
-    uint64_t weight_bytes;
+    uint64_t weight_bytes, n_weights;
     bool int8; /* multiplied as whole numbers */
     bool slow; /* the kernels in use have no fast way to read the format */
 } sl_engine_op;

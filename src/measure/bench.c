@@ -21,7 +21,9 @@ struct sl_bench {
     size_t depth, seqs; /* what the engine's sequences hold now */
     int32_t *token;     /* [n_tokens] random */
     size_t n_tokens;
-    sl_feed *feed;  /* [n_seqs] */
+    sl_feed *feed;              /* [n_seqs] */
+    const sl_request *sampling; /* or NULL */
+    bool fill_random;
     uint64_t drawn; /* random numbers so far */
     sl_pool *pool;  /* of the probe; parked while the engine runs */
     sl_probe *probe;
@@ -62,6 +64,16 @@ void sl_bench_destroy(sl_bench *b)
     sl_probe_destroy(b->probe);
     sl_pool_destroy(b->pool);
     sl_mem_free(b);
+}
+
+void sl_bench_sample(sl_bench *b, const sl_request *sampling)
+{
+    b->sampling = sampling;
+}
+
+void sl_bench_fill_random(sl_bench *b)
+{
+    b->fill_random = true;
 }
 
 const sl_engine *sl_bench_engine(const sl_bench *b)
@@ -111,7 +123,9 @@ static sl_status read_prompt(sl_bench *b, size_t seq, size_t n, bool logits, sl_
     for (size_t done = 0; done < n && !rc;) {
         const size_t chunk = SL_MIN(n - done, b->info.n_ubatch);
         draw(b, chunk);
-        const sl_feed feed = { .seq = seq, .token = b->token, .n = chunk, .logits = logits && done + chunk == n };
+        const sl_feed feed = {
+            .seq = seq, .token = b->token, .n = chunk, .logits = logits && done + chunk == n, .sampling = b->sampling
+        };
         rc = sl_engine_feed(b->engine, &feed, 1, err);
         done += chunk;
     }
@@ -134,7 +148,10 @@ static sl_status fill(sl_bench *b, size_t depth, size_t seqs, sl_err *err)
     rewind_all(b, 0);
     b->seqs = seqs;
     for (size_t seq = 0; seq < seqs && !rc; seq++)
-        rc = read_prompt(b, seq, depth, false, err);
+        if (b->fill_random)
+            sl_engine_fill(b->engine, seq, depth, SEED + seq);
+        else
+            rc = read_prompt(b, seq, depth, false, err);
     if (rc)
         drop_engine(b); /* sequences of unequal length */
     else
@@ -148,7 +165,8 @@ static sl_status one_step_each(sl_bench *b, sl_err *err)
 {
     draw(b, b->seqs);
     for (size_t seq = 0; seq < b->seqs; seq++)
-        b->feed[seq] = (sl_feed){ .seq = seq, .token = b->token + seq, .n = 1, .logits = true };
+        b->feed[seq] =
+            (sl_feed){ .seq = seq, .token = b->token + seq, .n = 1, .logits = true, .sampling = b->sampling };
     return sl_engine_feed(b->engine, b->feed, b->seqs, err);
 }
 
@@ -171,6 +189,8 @@ static sl_status run_once(sl_bench *b, const sl_bench_test *t, sl_bench_result *
     rewind_all(b, b->depth);
     out->tokens += prompt ? t->n : t->n * t->seqs;
     out->seconds += 1e-9 * (double)(end - begin);
+    out->begin_ns = begin;
+    out->end_ns = end;
     out->runs++;
     return SL_OK;
 }

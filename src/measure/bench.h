@@ -3,7 +3,7 @@
  * Two tests, those of bench/README.md:
  *   prompt    from an empty cache, n positions in steps of the engine's ubatch, logits at the last
  *   generate  `seqs` sequences that hold `depth` positions each; n steps of one token for each
- * Token ids are random, nothing is sampled. Filling up to `depth` is not timed, and what was
+ * Token ids are random; nothing is sampled unless asked for. Filling up to `depth` is not timed, and what was
  * filled is kept for the next run of the same depth and sequences.
  */
 #ifndef SL_MEASURE_BENCH_H
@@ -22,7 +22,8 @@ typedef struct sl_bench_test {
 typedef struct sl_bench_result {
     size_t tokens; /* of all sequences and runs */
     size_t runs;
-    double seconds; /* around the steps alone */
+    double seconds;            /* around the steps alone */
+    uint64_t begin_ns, end_ns; /* of the last run, by the clock of trace.h */
 } sl_bench_result;
 
 typedef struct sl_bench sl_bench;
@@ -30,6 +31,12 @@ typedef struct sl_bench sl_bench;
 /* Borrows the model. o->n_ctx, n_seqs and n_outputs are not looked at: the tests say. */
 sl_status sl_bench_create(sl_bench **out, const sl_model *m, const sl_engine_options *o, sl_err *err);
 void sl_bench_destroy(sl_bench *b); /* accepts NULL */
+
+/* From now on: draw a token from each row of logits as this request would (NULL: nothing is drawn, as at first).
+ * Borrowed. */
+void sl_bench_sample(sl_bench *b, const sl_request *sampling);
+/* From now on: fill up to a depth with random keys and values, which costs no step, not by reading random tokens. */
+void sl_bench_fill_random(sl_bench *b);
 
 /* Make the engine large enough for a test, which otherwise its first run does. `fresh` (may be
  * NULL) says whether a new one was made. Errors of sl_engine_create. */
