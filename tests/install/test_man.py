@@ -43,7 +43,8 @@ class Pages(unittest.TestCase):
 
     def test_keys_of_json(self):
         """What --json prints is named on the page."""
-        for command, *args in (("run", "x", "--no-template", "-n", "1"), ("bench", "-p", "4", "-n", "2", "-r", "1")):
+        for command, *args in (("run", "x", "--no-template", "-n", "1"), ("bench", "-p", "4", "-n", "2", "-r", "1"),
+                               ("profile", "-p", "4", "-n", "2", "-r", "1")):
             text = page(f"sluice-{command}.1")
             out = json.loads(run(SLUICE, command, scratch.LLAMA, *args, "--json", "-q").stdout)
             for key in out:
