@@ -172,9 +172,9 @@ const sl_command sl_cmd_profile = {
     .name = "profile",
     .usage = "sluice profile MODEL [-p N] [-n N] [-d DEPTH] [-b SEQS] [--try] [OPTIONS]",
     .summary = "where the time goes, what limits it, and which switch to change",
-    .text = "Reads a prompt and generates, with random token ids, and accounts for every nanosecond of its steps, "
-            "beside what\n"
-            "the machine could do. Ends with one sentence: what limits the run, and what would change that.\n"
+    .text = "Reads a prompt and generates, with random token ids, and accounts for every nanosecond of its steps,\n"
+            "beside what the machine could do. Ends with one sentence: what limits the run, and what would change\n"
+            "that.\n"
             "\n"
             "  sluice profile smollm2\n"
             "  sluice profile model.gguf -p 0 -d 4096 --fill random --kv-type f32 --try\n",

@@ -7,8 +7,8 @@ import unittest
 import cli
 from cli import LLAMA, good, sluice
 
-COMMANDS = ["run", "bench", "perplexity", "logits", "tokenize", "render", "parse", "info"]
-LATER = ["serve", "quantize", "profile", "experiment"]
+COMMANDS = ["run", "bench", "profile", "perplexity", "logits", "tokenize", "render", "parse", "info"]
+LATER = ["serve", "quantize", "experiment"]
 
 
 class Help(unittest.TestCase):
