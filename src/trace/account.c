@@ -251,9 +251,10 @@ static int64_t end_of_step(const sl_trace *t, size_t *at, const sl_interval *ste
 
 static bool account_waits(const sl_accounting *a, sl_account *out)
 {
-    size_t *at = sl_mem_zalloc(2 * a->trace->n_threads, sizeof *at), *end_at = at + a->trace->n_threads;
+    size_t *at = sl_mem_zalloc(2 * a->trace->n_threads, sizeof *at);
     if (!at)
         return false;
+    size_t *end_at = at + a->trace->n_threads;
     for (size_t i = 0; i < a->n_steps; i++) {
         out->imbalance_ns += imbalance_of_step(a->trace, at, &a->steps[i]);
         out->end_ns += end_of_step(a->trace, end_at, &a->steps[i]);
