@@ -547,7 +547,7 @@ static void fill_head(sl_engine *e, uint32_t page, size_t layer, size_t head, si
             *seed = *seed * 6364136223846793005u + 1442695040888963407u; /* Knuth's MMIX, far quicker than sl_rng */
             x[c] = (float)(int32_t)(*seed >> 32) * 0x1p-31f;
         }
-        e->kernels.kv_write_k[s->type](&k, at, x);
+        e->kernels.kv_write_k[s->layout][s->type](&k, at, x);
         e->kernels.kv_write_v[s->type](&v, at, x);
     }
 }

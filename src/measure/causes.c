@@ -22,6 +22,7 @@
 #define SMALL_FORMAT 4.5  /* bits of a weight in Q4_0 */
 #define NEAR_ROOF    0.6
 #define IDLE_MUCH    0.25 /* of the threads' time without a CPU: worth a warning beside the sentence */
+#define INT8_READ    0.53 /* bytes of int8 keys and values by those in 16 bits: a scale for each 64 numbers */
 #define FAULTS_MIN   1.0  /* pages from disk in each step */
 
 typedef struct sl_facts {
@@ -125,12 +126,19 @@ static double wide_kv(const sl_facts *f, sl_cause *c)
     return strcmp(f->info.kv_type, "f32") == 0 ? saved_of_kv(f, c, 0.5) : 0.0;
 }
 
-/* Half of the positions: what a window of half the depth would read, at the cost of other answers. */
+/* 16 bits already: 8 bits and a scale for each head, or half of the positions. */
 static double many_kv(const sl_facts *f, sl_cause *c)
 {
-    if (strcmp(f->info.kv_type, "f32") == 0 || f->p->test.depth < 2 || f->o->attn_window)
+    if (strcmp(f->info.kv_type, "f32") == 0)
+        return 0.0;
+    if (strcmp(f->info.kv_type, "int8") != 0) {
+        c->options.kv_type = "int8";
+        return saved_of_kv(f, c, INT8_READ);
+    }
+    if (f->p->test.depth < 2 || f->o->attn_window)
         return 0.0;
     snprintf(c->change, sizeof c->change, "--attn-window %zu", f->p->test.depth / 2);
+    c->effect = "would read half of them, and give other answers";
     c->options.attn_window = f->p->test.depth / 2;
     return saved_of_kv(f, c, 0.5);
 }
@@ -292,7 +300,7 @@ static const struct {
       "would be read as fast as others", SL_RANK_COSTS, false, false, slow_format },
     { "weights", "reading weights", "the model in Q4_0", "has fewer bytes", SL_RANK_COSTS, false, false,
       large_weights },
-    { "kv", "reading keys and values", "", "would read half of them, and give other answers", SL_RANK_COSTS, true,
+    { "kv", "reading keys and values", "--kv-type int8", "would halve these bytes, and round them", SL_RANK_COSTS, true,
       false, many_kv },
 };
 #define PROFILES_MAX 2

@@ -172,16 +172,19 @@ static void test_kv(void **state)
     assert_string_equal(d.sentence, "decode is limited by reading keys and values: 80 % of the time, 0.50 of the "
                                     "bandwidth; --kv-type f16 would halve these bytes: about 1.5x");
     d = diagnose(&(sl_engine_options){ .n_threads = 1 }, &p, rows, 2); /* f16 already: only at a cost */
-    check_limit(&d, "kv", 1.0 / (1.0 - 0.8 * (1.0 - (0.2 + 0.1) / 0.5)));
+    check_limit(&d, "kv", 1.0 / (1.0 - 0.8 * (1.0 - (0.53 * 0.4 + 0.1) / 0.5)));
     assert_int_equal(d.limit.rank, SL_RANK_COSTS);
+    assert_string_equal(d.limit.change, "--kv-type int8");
+    d = diagnose(&(sl_engine_options){ .n_threads = 1, .kv_type = "int8" }, &p, rows, 2);
+    check_limit(&d, "kv", 1.0 / (1.0 - 0.8 * (1.0 - (0.2 + 0.1) / 0.5)));
     assert_string_equal(d.limit.change, "--attn-window 50");
     p.test.depth = 0;
     p.roof_share = 0.7;
-    d = diagnose(&(sl_engine_options){ .n_threads = 1 }, &p, rows, 2);
+    d = diagnose(&(sl_engine_options){ .n_threads = 1, .kv_type = "int8" }, &p, rows, 2);
     check_limit(&d, NULL, 0);
     assert_non_null(strstr(d.sentence, "decode is near the roof: 0.70"));
     p.roof_share = 0.3;
-    d = diagnose(&(sl_engine_options){ .n_threads = 1 }, &p, rows, 2);
+    d = diagnose(&(sl_engine_options){ .n_threads = 1, .kv_type = "int8" }, &p, rows, 2);
     assert_non_null(strstr(d.sentence, "nothing stands out"));
     assert_non_null(strstr(d.sentence, "attention (80 %"));
 }
