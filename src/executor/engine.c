@@ -537,36 +537,6 @@ sl_status sl_engine_feed(sl_engine *e, const sl_feed *feed, size_t n_feeds, sl_e
     return SL_OK;
 }
 
-/* One random vector for each position, head and layer, from -1 to 1. */
-static void fill_head(sl_engine *e, uint32_t page, size_t layer, size_t head, size_t n, float *x, uint64_t *seed)
-{
-    const sl_kv_shape *s = &e->settings.kv;
-    const sl_kv_head k = sl_kv_k(e->kv, page, layer, head), v = sl_kv_v(e->kv, page, layer, head);
-    for (size_t at = 0; at < n; at++) {
-        for (size_t c = 0; c < s->C; c++) {
-            *seed = *seed * 6364136223846793005u + 1442695040888963407u; /* Knuth's MMIX, far quicker than sl_rng */
-            x[c] = (float)(int32_t)(*seed >> 32) * 0x1p-31f;
-        }
-        e->kernels.kv_write_k[s->layout][s->type](&k, at, x);
-        e->kernels.kv_write_v[s->type](&v, at, x);
-    }
-}
-
-void sl_engine_fill(sl_engine *e, size_t seq, size_t n, uint64_t seed)
-{
-    const sl_kv_shape *s = &e->settings.kv;
-    sl_slot *slot = &e->slot[seq];
-    assert(!slot->job && !slot->n_pos && n <= e->settings.n_ctx);
-    uint32_t *table = e->table + seq * e->settings.pages_per_seq;
-    float *x = e->workspace; /* between steps nothing else is there; a row of queries is longer than C */
-    for (size_t page = 0; page < sl_div_up(n, s->P); page++) {
-        table[page] = sl_kv_page_take(e->kv);
-        for (size_t i = 0; i < s->n_layers * s->n_heads; i++)
-            fill_head(e, table[page], i / s->n_heads, i % s->n_heads, SL_MIN(s->P, n - page * s->P), x, &seed);
-    }
-    slot->n_pos = n;
-}
-
 void sl_engine_rewind(sl_engine *e, size_t seq, size_t n_pos)
 {
     assert(!e->slot[seq].job && n_pos <= e->slot[seq].n_pos);
@@ -580,61 +550,6 @@ void sl_engine_get_stats(const sl_engine *e, sl_engine_stats *out)
     out->written_bytes = e->counts.written_bytes;
     out->kv_pages = e->settings.kv.n_pages;
     out->kv_pages_used = out->kv_pages - sl_kv_pages_free(e->kv);
-}
-
-/* ---- what the measuring side asks ---------------------------------------------- */
-
-const sl_trace *sl_engine_trace(const sl_engine *e)
-{
-    return e->trace;
-}
-
-static bool is_basic(sl_op_kind kind)
-{
-    return kind != SL_OP_LINEAR && kind != SL_OP_ATTENTION && kind != SL_OP_SCORES && kind != SL_OP_WEIGHTED_SUM &&
-           kind != SL_OP_EMBED && kind != SL_OP_ROPE_TABLE;
-}
-
-size_t sl_engine_op_count(const sl_engine *e)
-{
-    return e->plan.graph.n_ops;
-}
-
-void sl_engine_describe_op(const sl_engine *e, size_t i, sl_engine_op *out)
-{
-    const sl_op *op = &e->plan.graph.op[i];
-    *out = (sl_engine_op){ .name = op->name, .layer = op->layer, .vanishes = is_basic(op->kind) };
-    out->reads_kv = op->kind == SL_OP_ATTENTION || op->kind == SL_OP_SCORES || op->kind == SL_OP_WEIGHTED_SUM;
-    if (op->kind != SL_OP_LINEAR)
-        return;
-    const sl_format format = op->w[0].format;
-    const sl_panel *panel = &e->kernels.panel[format][e->settings.plan.env.act];
-    out->format = sl_format_name(format);
-    out->int8 = panel->needs != SL_NEED_F32;
-    out->slow = !panel->narrow;
-    for (uint32_t w = 0; w < op->n_w; w++) {
-        out->weight_bytes += op->w[w].rows * op->w[w].row_bytes;
-        out->n_weights += op->w[w].rows * op->w[w].cols;
-    }
-}
-
-sl_status sl_engine_plan_size(const sl_engine *e, bool fused, bool graph, sl_engine_size *out, sl_err *err)
-{
-    sl_plan_options o = e->settings.plan;
-    sl_arena arena;
-    sl_plan plan;
-    o.fuse = fused ? SL_FUSE_ALL : o.fuse;
-    o.every_barrier = graph ? false : o.every_barrier;
-    *out = (sl_engine_size){ 0 };
-    sl_arena_init(&arena, 1 << 18);
-    const sl_status rc = sl_plan_build(&plan, &arena, e->model->net, &o, err);
-    for (size_t i = 0; !rc && i < plan.graph.n_ops; i++) {
-        out->ops++;
-        out->barriers += plan.barrier[i];
-        out->products += plan.graph.op[i].kind == SL_OP_LINEAR;
-    }
-    sl_arena_fini(&arena);
-    return rc;
 }
 
 /* ---- texts ------------------------------------------------------------------- */
