@@ -38,6 +38,8 @@ SHAPES = {
                        ffn=3072, vocab=151936, tied=True),
     "qwen3-4b": dict(arch="qwen3", hidden=2560, layers=36, heads=32, kv_heads=8, head_dim=128,
                      ffn=9728, vocab=151936, tied=True),
+    "qwen3-30b-a3b": dict(arch="qwen3moe", hidden=2048, layers=48, heads=32, kv_heads=4, head_dim=128,
+                          ffn=6144, vocab=151936, tied=False, experts=128, used=8, expert_ffn=768),
     # Wide enough for every kernel's main loop, and no size a multiple of a vector's or a
     # tile's: 33 and 89 blocks of 32, 11 query heads on one KV head, 1,003 words.
     "odd": dict(arch="llama", hidden=1056, layers=3, heads=11, kv_heads=1, head_dim=96,
@@ -45,6 +47,11 @@ SHAPES = {
     # The same for types of super-blocks: rows of 5, 3 and 11 of them, 12 query heads on one KV head.
     "odd-k": dict(arch="llama", hidden=1280, layers=2, heads=12, kv_heads=1, head_dim=64,
                   ffn=2816, vocab=1003, tied=False),
+    # Experts 11 blocks of 32 wide, 3 of 13 for a token; for types of super-blocks 1 wide.
+    "odd-moe": dict(arch="qwen3moe", hidden=1056, layers=3, heads=11, kv_heads=1, head_dim=96,
+                    ffn=2848, vocab=1003, tied=False, experts=13, used=3, expert_ffn=352),
+    "odd-moe-k": dict(arch="qwen3moe", hidden=1280, layers=2, heads=12, kv_heads=1, head_dim=64,
+                      ffn=2816, vocab=1003, tied=False, experts=13, used=3, expert_ffn=256),
 }
 LOGIT_STD = 2.5
 IQ4_VALUES = (-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113)
@@ -207,11 +214,17 @@ def tensor_list(s, kind, embd_kind):
         matrix(p + "attn_q.weight", q_rows, width)
         matrix(p + "attn_k.weight", kv_rows, width)
         matrix(p + "attn_v.weight", kv_rows, width)
-        if s["arch"] == "qwen3":
+        if s["arch"] != "llama":
             norm(p + "attn_q_norm.weight", s["head_dim"])
             norm(p + "attn_k_norm.weight", s["head_dim"])
         matrix(p + "attn_output.weight", width, q_rows, to_residual)
         norm(p + "ffn_norm.weight", width)
+        if s["arch"] == "qwen3moe":
+            n, inner = s["experts"], s["expert_ffn"]
+            out.append((gguf.Tensor(p + "ffn_gate_inp.weight", (n, width), "F32"), 2 * width ** -0.5))
+            for name, rows, cols, gain in (("gate", inner, width, 1.0), ("up", inner, width, 1.0), ("down", width, inner, to_residual)):
+                out.append((gguf.Tensor(p + f"ffn_{name}_exps.weight", (n, rows, cols), kind), gain * cols ** -0.5))
+            continue
         matrix(p + "ffn_gate.weight", s["ffn"], width)
         matrix(p + "ffn_up.weight", s["ffn"], width)
         matrix(p + "ffn_down.weight", width, s["ffn"], to_residual)
@@ -259,6 +272,9 @@ def header(s, name, kind, tensors):
                        ("attention.key_length", s["head_dim"]), ("attention.value_length", s["head_dim"]),
                        ("rope.dimension_count", s["head_dim"]), ("vocab_size", s["vocab"])):
         h.add(f"{arch}.{key}", gguf.U32, value)
+    if arch == "qwen3moe":
+        for key, value in (("count", s["experts"]), ("used_count", s["used"]), ("feed_forward_length", s["expert_ffn"])):
+            h.add(f"{arch}.expert_{key}", gguf.U32, value)
     h.add(f"{arch}.attention.layer_norm_rms_epsilon", gguf.F32, 1e-6)
     h.add(f"{arch}.rope.freq_base", gguf.F32, s["rope_base"])
     tokens, kinds, merges = toy_vocabulary(s["vocab"])
@@ -299,6 +315,12 @@ def shape_of(a):
             s[key] = getattr(a, key)
     if a.tied is not None:
         s["tied"] = a.tied == "yes"
+    if s["arch"] == "qwen3moe":
+        for key, default in (("experts", 8), ("used", 2), ("expert_ffn", s["ffn"] // 4)):
+            given = getattr(a, key)
+            s[key] = given if given is not None else s.get(key, default)
+        if not 1 <= s["used"] <= s["experts"] or s["expert_ffn"] < 1:
+            sys.exit(f"{s['used']} of {s['experts']} experts of width {s['expert_ffn']}")
     s.update(ctx=a.ctx, rope_base=a.rope_base, pre=a.pre)
     if any(s[k] < 1 for k in ("hidden", "layers", "heads", "kv_heads", "head_dim", "ffn", "ctx")):
         sys.exit("every size must be at least 1")
@@ -314,8 +336,8 @@ def main():
     ap.add_argument("--shape", choices=sorted(SHAPES))
     ap.add_argument("--type", default="Q4_0", choices=sorted(gguf.TYPES), help="of all matrices")
     ap.add_argument("--embd-type", choices=sorted(gguf.TYPES), help="of the embedding and the head; default: as --type")
-    ap.add_argument("--arch", choices=("llama", "qwen3"))
-    for opt in ("hidden", "layers", "heads", "kv-heads", "head-dim", "ffn", "vocab"):
+    ap.add_argument("--arch", choices=("llama", "qwen3", "qwen3moe"))
+    for opt in ("hidden", "layers", "heads", "kv-heads", "head-dim", "ffn", "vocab", "experts", "used", "expert-ffn"):
         ap.add_argument("--" + opt, type=int)
     ap.add_argument("--tied", choices=("yes", "no"), help="the head is the embedding")
     ap.add_argument("--ctx", type=int, default=40960)

@@ -128,9 +128,19 @@ class MakeGguf(unittest.TestCase):
         self.assertEqual((len(tokens), len(set(tokens))), (1003, 1003))
         self.assertTrue(all(a.replace(" ", "") in tokens for a in meta["tokenizer.ggml.merges"]))
 
+    def test_experts(self):
+        path, _ = self.make("--shape", "odd-moe", "--layers", "1", "--used", "2")
+        meta, found = self.values(path)
+        self.assertEqual([meta[f"qwen3moe.expert_{k}"] for k in ("count", "used_count", "feed_forward_length")], [13, 2, 352])
+        self.assertEqual(found["blk.0.ffn_gate_inp.weight"][0].shape, (13, 1056))
+        self.assertEqual(found["blk.0.ffn_gate_inp.weight"][0].type, "F32")
+        self.assertEqual(found["blk.0.ffn_up_exps.weight"][0].shape, (13, 352, 1056))
+        self.assertEqual(found["blk.0.ffn_down_exps.weight"][0].shape, (13, 1056, 352))
+        self.assertNotIn("blk.0.ffn_up.weight", found)
+
     def test_refuses_what_no_file_can_hold(self):
         for options in (("--hidden", "100"), ("--heads", "3", "--kv-heads", "2"), ("--vocab", "256"), ("--head-dim", "63"),
-                        ("--layers", "0")):
+                        ("--layers", "0"), ("--arch", "qwen3moe", "--used", "9")):
             path = Path(self.dir.name) / "bad.gguf"
             r = subprocess.run([sys.executable, BENCH / "make_gguf.py", "-o", path, *options], capture_output=True, text=True)
             self.assertEqual(r.returncode, 1, options)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""make_odd.py TYPE[+TYPE] OUT BENCH_DIR - the random model of odd sizes that the bitwise test runs on. The second type is
-that of the embedding and the head.
+"""make_odd.py [moe-]TYPE[+TYPE] OUT BENCH_DIR - the random model of odd sizes that the bitwise test runs on, with experts
+if asked for. The second type is that of the embedding and the head.
 
 Without numpy OUT is an empty file, which the test takes as a reason to skip."""
 import subprocess
@@ -12,6 +12,8 @@ try:
 except ImportError:
     open(out, "w").close()
     sys.exit(0)
-matrices, _, ends = kind.partition("+")
-subprocess.run([sys.executable, bench + "/make_gguf.py", "--shape", "odd-k" if "_K" in kind else "odd", "--type", matrices,
+experts = kind.startswith("moe-")
+matrices, _, ends = kind.removeprefix("moe-").partition("+")
+shape = ("odd-moe" if experts else "odd") + ("-k" if "_K" in kind else "")
+subprocess.run([sys.executable, bench + "/make_gguf.py", "--shape", shape, "--type", matrices,
                 "--embd-type", ends or matrices, "-o", out], check=True, stdout=subprocess.DEVNULL)

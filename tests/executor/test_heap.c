@@ -10,7 +10,8 @@
 #include "tokenizer/tokenizer.h"
 #include "sluice/sluice.h"
 
-#define TINY TEST_DATA "/gguf/qwen3-small-Q8_0/qwen3-small-Q8_0.gguf"
+#define TINY    TEST_DATA "/gguf/qwen3-small-Q8_0/qwen3-small-Q8_0.gguf"
+#define EXPERTS TEST_DATA "/gguf/qwen3moe-small-Q4_0/qwen3moe-small-Q4_0.gguf"
 
 static bool count_tokens(void *user, const sl_event *event)
 {
@@ -23,7 +24,6 @@ static bool count_tokens(void *user, const sl_event *event)
 /* Greedy and drawn, two of them forked from others, with all that sampling can do: everything takes part. */
 static void thousand_steps_without_the_heap(void **state)
 {
-    (void)state;
     sl_model *m = NULL;
     sl_engine *e = NULL;
     sl_err err = { 0 };
@@ -31,7 +31,7 @@ static void thousand_steps_without_the_heap(void **state)
     const int32_t prompt[] = { 1, 2, 3, 4 };
     const float bias = -1.0f;
     sl_request_id id = 0;
-    assert_int_equal(sl_model_open(&m, TINY, &err), SL_OK);
+    assert_int_equal(sl_model_open(&m, *state, &err), SL_OK);
     if (sl_engine_create(&e, m, &(sl_engine_options){ .n_threads = 2, .n_seqs = N_REQUESTS, .n_ctx = 2048 }, &err))
         fail_msg("%s", err.msg);
     for (size_t i = 0; i < N_REQUESTS; i++) {
@@ -107,7 +107,8 @@ int main(void)
         printf("SKIPPED: this build brings its own malloc\n");
         return EXIT_SKIPPED;
     }
-    const struct CMUnitTest tests[] = { cmocka_unit_test(thousand_steps_without_the_heap),
+    const struct CMUnitTest tests[] = { cmocka_unit_test_prestate(thousand_steps_without_the_heap, TINY),
+                                        cmocka_unit_test_prestate(thousand_steps_without_the_heap, EXPERTS),
                                         cmocka_unit_test(little_steady_heap) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
