@@ -60,11 +60,6 @@ static void tell_of_rows(const sl_facts *f, sl_cause *c, bool (*takes)(const sl_
     c->rate = c->share > 0.0 ? read_s / c->share : 0.0;
 }
 
-static bool is_slower_read(const sl_profile_row *r)
-{
-    return r->read_s >= r->multiply_s;
-}
-
 /* ---- optimisations that are off ----------------------------------------------------------------------- */
 
 /* Waits that go with barriers that a smaller plan has not. */
@@ -178,8 +173,14 @@ static double short_steps(const sl_facts *f, sl_cause *c)
 
 /* ---- threads ------------------------------------------------------------------------ */
 
+static double waits(const sl_facts *f)
+{
+    return f->q->imbalance_s + f->q->barrier_s;
+}
+
 /* One thread has nobody to wait for, and all of the work. Where the work is bound by memory it would take less than
- * this says. */
+ * this says. Waits for a thread that had no CPU are no fault of the barriers: one thread alone would want that CPU too.
+ */
 static double waiting(const sl_facts *f, sl_cause *c)
 {
     double alone = f->q->dispatch_s;
@@ -187,9 +188,9 @@ static double waiting(const sl_facts *f, sl_cause *c)
         return 0.0;
     for (size_t i = 0; i < f->q->n_rows; i++)
         alone += f->q->rows[i].seconds * (f->q->rows[i].serial ? 1.0 : (double)f->info.n_threads);
-    c->share = f->q->imbalance_s + f->q->barrier_s;
+    c->share = waits(f);
     c->options.n_threads = 1;
-    return f->q->wall_s - alone;
+    return SL_MIN(f->q->wall_s - alone, waits(f) - f->p->idle_share * f->q->wall_s);
 }
 
 static double crowded(const sl_facts *f, sl_cause *c)
@@ -198,7 +199,7 @@ static double crowded(const sl_facts *f, sl_cause *c)
     if (f->info.n_threads <= cores)
         return 0.0;
     snprintf(c->change, sizeof c->change, "--threads %zu", cores);
-    c->share = f->q->imbalance_s + f->q->barrier_s;
+    c->share = waits(f);
     c->options.n_threads = cores;
     return c->share;
 }
@@ -245,7 +246,7 @@ static double slow_format(const sl_facts *f, sl_cause *c)
 static bool reads_weights(const sl_facts *f, const sl_profile_row *r)
 {
     (void)f;
-    return r->op.format && !r->op.slow && is_slower_read(r);
+    return r->op.format && !r->op.slow && r->read_s >= r->multiply_s;
 }
 
 static double large_weights(const sl_facts *f, sl_cause *c)
@@ -269,6 +270,15 @@ static double disk(const sl_facts *f, sl_cause *c)
     if ((double)f->p->major_faults < FAULTS_MIN * (double)f->p->all.steps)
         return 0.0;
     c->share = f->p->idle_share * f->q->wall_s;
+    return c->share;
+}
+
+/* Nobody reads from disk, but threads had no CPU, and others waited for them. */
+static double busy(const sl_facts *f, sl_cause *c)
+{
+    if (f->p->major_faults || f->p->idle_share < IDLE_MUCH || f->info.n_threads > sl_cpu_threads())
+        return 0.0;
+    c->share = SL_MIN(waits(f), f->p->idle_share * f->q->wall_s);
     return c->share;
 }
 
@@ -296,6 +306,8 @@ static const struct {
       waiting },
     { "disk", "reading pages from disk", "more memory, or a smaller model,", "would keep them", SL_RANK_COSTS, false,
       true, disk },
+    { "busy", "threads waiting for one that has no CPU", "an idle machine", "would run them together", SL_RANK_COSTS,
+      false, true, busy },
     { "format", "weights of a format without fast kernels", "the model in another format",
       "would be read as fast as others", SL_RANK_COSTS, false, false, slow_format },
     { "weights", "reading weights", "the model in Q4_0", "has fewer bytes", SL_RANK_COSTS, false, false,
@@ -348,15 +360,15 @@ static int by_worth(const void *a, const void *b)
 static void say_cause(sl_diagnosis *d)
 {
     const sl_cause *c = &d->limit;
-    char rate[48] = "", busy[80] = "";
+    char rate[48] = "", idle[80] = "";
     if (c->rate > 0.0)
         snprintf(rate, sizeof rate, ", %.2f of the bandwidth", c->rate);
     if (c->profile->idle_share > IDLE_MUCH && !c->profile->major_faults)
-        snprintf(busy, sizeof busy, " (no CPU ran the threads for %.0f %% of their time: the machine is busy)",
+        snprintf(idle, sizeof idle, " (no CPU ran the threads for %.0f %% of their time: the machine is busy)",
                  100.0 * c->profile->idle_share);
     snprintf(d->sentence, sizeof d->sentence, "%s is limited by %s: %.0f %% of the time%s; %s %s: %s %.1fx%s",
              phase_name(c->profile), c->what, 100.0 * c->share, rate, c->change, c->effect,
-             c->at_most ? "at most" : "about", c->gain, busy);
+             c->at_most ? "at most" : "about", c->gain, idle);
 }
 
 /* The profile with most of the time, where nothing stands out. */

@@ -255,9 +255,17 @@ static void test_threads_and_system(void **state)
     sl_diagnosis d = diagnose(&(sl_engine_options){ .n_threads = 2 }, &p, rows, 1);
     check_limit(&d, "barriers", 1.0 / (2 * 0.2 + 0.1));
     assert_null(strstr(d.sentence, "busy"));
-    p.idle_share = 0.4;
+    p.idle_share = 0.4; /* less of the waiting is their own */
     d = diagnose(&(sl_engine_options){ .n_threads = 2 }, &p, rows, 1);
+    check_limit(&d, "barriers", 1.0 / 0.7);
     assert_non_null(strstr(d.sentence, "no CPU ran the threads for 40 %"));
+    if (sl_cpu_threads() >= 2) {
+        p.idle_share = 0.7; /* none of it is */
+        d = diagnose(&(sl_engine_options){ .n_threads = 2 }, &p, rows, 1);
+        check_limit(&d, "busy", 1.0 / 0.3);
+        assert_int_equal(d.limit.rank, SL_RANK_COSTS);
+        p.idle_share = 0.4;
+    }
     const size_t many = sl_cpu_threads() + 1;
     d = diagnose(&(sl_engine_options){ .n_threads = many }, &p, rows, 1);
     check_limit(&d, "crowd", 1.0 / 0.3);
