@@ -1,16 +1,21 @@
 #!/usr/bin/env python3
 """Write src/tokenizer/chars_tab.c: what the PyPI package `tokenizers` knows of characters, where no
 library at hand agrees with it: \\w of its added tokens, marks and lower case that differ from
-utf8proc's, and characters that its normalisers do not know yet.
+utf8proc's, characters that its normalisers do not know yet, and characters that join a grapheme
+only by its Unicode.
 
-    python3 -m venv venv && venv/bin/pip install tokenizers==0.23.3
+    python3 -m venv venv && venv/bin/pip install tokenizers==0.23.3 sentencepiece==0.2.3 protobuf==7.36.2
     venv/bin/python tools/gen_chars.py src/tokenizer/chars_tab.c    # needs libutf8proc.so.2
     clang-format -i src/tokenizer/chars_tab.c
 """
 import ctypes
+import io
 import sys
+import tempfile
 
+import sentencepiece
 import tokenizers
+from sentencepiece import sentencepiece_model_pb2 as pb
 from tokenizers import AddedToken, Tokenizer, models, normalizers
 
 POINTS = [c for c in range(1, 0x110000) if not 0xD800 <= c < 0xE000]
@@ -62,6 +67,25 @@ def newer():
     return differ
 
 
+def extend():
+    """With a table that has only a -> Q, the library makes "Q" of a grapheme that begins with a."""
+    model = io.BytesIO()
+    with tempfile.NamedTemporaryFile("w", suffix=".tsv") as rules:
+        rules.write("61\t51\n")
+        rules.flush()
+        sentencepiece.SentencePieceTrainer.train(
+            sentence_iterator=iter(["a b c d e f g h"] * 50), model_writer=model, vocab_size=12, hard_vocab_limit=False,
+            normalization_rule_tsv=rules.name, minloglevel=2)  # fmt: skip
+    proto = pb.ModelProto.FromString(model.getvalue())
+    table = normalizers.Precompiled(proto.normalizer_spec.precompiled_charsmap)
+    proc.utf8proc_grapheme_break.restype = ctypes.c_bool
+    joins = [c for c in POINTS if table.normalize_str("a" + chr(c)) == "Q"]
+    known = [c for c in POINTS if not proc.utf8proc_grapheme_break(ord("a"), c)]
+    if set(known) - set(joins):
+        sys.exit("characters join a grapheme only to utf8proc")
+    return sorted(set(joins) - set(known))
+
+
 def lower():
     low = normalizers.Lowercase()
     pairs = [(c, low.normalize_str(chr(c))) for c in POINTS]
@@ -86,7 +110,7 @@ def main():
         '#include "base/num.h"',
         "",
     ]
-    for name, rows in (("word", ranges(word())), ("newer", ranges(newer())), ("lower", lower())):
+    for name, rows in (("word", ranges(word())), ("newer", ranges(newer())), ("extend", ranges(extend())), ("lower", lower())):
         print(f"{name}: {len(rows)} rows")
         lines += table(name, rows)
     with open(sys.argv[1], "w", encoding="ascii") as f:

@@ -48,6 +48,11 @@ bool sl_char_is_newer(uint32_t c)
     return c > 0x2ff && in_ranges(sl_chars_newer, sl_chars_n_newer, c);
 }
 
+bool sl_char_extends_newly(uint32_t c)
+{
+    return c > 0x2ff && in_ranges(sl_chars_extend, sl_chars_n_extend, c);
+}
+
 bool sl_char_is_accent(uint32_t c)
 {
     if (c == 0x1cf2 || c == 0x1cf3) /* letters in newer versions of Unicode */

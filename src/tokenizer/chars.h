@@ -15,6 +15,8 @@ bool sl_char_is_accent(uint32_t c);       /* a mark, to StripAccents */
 /* The reference's normaliser has an older Unicode: it leaves this character and its surroundings
  * alone, where utf8proc would decompose or reorder. */
 bool sl_char_is_newer(uint32_t c);
+/* Joins the grapheme of the character before it, to the reference's newer Unicode alone. */
+bool sl_char_extends_newly(uint32_t c);
 /* char::to_lowercase: one character, of one alone two (U+0130). */
 unsigned sl_char_lower(uint32_t c, uint32_t out[2]);
 

@@ -9,8 +9,8 @@ typedef struct sl_char_pair {
     uint32_t a, b; /* first and last of a range, or a letter and its lower case */
 } sl_char_pair;
 
-extern const sl_char_pair sl_chars_word[], sl_chars_newer[]; /* ranges */
+extern const sl_char_pair sl_chars_word[], sl_chars_newer[], sl_chars_extend[]; /* ranges */
 extern const sl_char_pair sl_chars_lower[];                  /* letters that utf8proc maps otherwise */
-extern const size_t sl_chars_n_word, sl_chars_n_newer, sl_chars_n_lower;
+extern const size_t sl_chars_n_word, sl_chars_n_newer, sl_chars_n_extend, sl_chars_n_lower;
 
 #endif

@@ -3,10 +3,12 @@
 #include <string.h>
 #include <utf8proc.h>
 
+#include "tokenizer/chars.h"
 #include "tokenizer/normalize_in.h"
 #include "tokenizer/utf8.h"
 
 #define GRAPHEME_MOST 6              /* bytes; longer ones go character by character */
+#define ACUTE         0x301          /* a mark that joins what is before it */
 #define SPACE_MARK    "\xe2\x96\x81" /* U+2581 */
 
 /* The end of the grapheme (Unicode Standard Annex 29, extended) that begins at `at`. */
@@ -19,7 +21,9 @@ static size_t grapheme_end(sl_bytes in, size_t at)
         const unsigned char next = (unsigned char)in.data[at];
         if (before < 0x80 && next < 0x80 && next != '\n')
             return at;
-        const uint32_t c = sl_utf8_decode(in.data + at, &bytes);
+        uint32_t c = sl_utf8_decode(in.data + at, &bytes);
+        if (sl_char_extends_newly(c))
+            c = ACUTE;
         if (utf8proc_grapheme_break_stateful((utf8proc_int32_t)before, (utf8proc_int32_t)c, &state))
             return at;
         before = c;

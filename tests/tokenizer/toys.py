@@ -148,6 +148,8 @@ def charsmap(rule):
 
 
 TABLE = b""
+NORMALISED = ["\xa0", "\t", "é", "½"]  # what tables have a rule for
+NEW_MARKS = ["\u0301", "\u0897", "\u1acf", "\u1aeb", "\U00010efc"]  # of Unicode 1 to 17
 
 
 def norm_step(rng):
@@ -171,6 +173,12 @@ def hf_normalizers(rng, n_texts):
     tok, out = bytes_vocabulary(N.Sequence([s for s, _ in steps]) if len(steps) > 1 else steps[0][0])
     texts = [odd_text(rng) for _ in range(n_texts)]
     return out | {"norms": [n for _, n in steps], "cases": hf_cases(tok, texts)}
+
+
+def hf_charsmap(rng, n_texts):
+    tok, out = bytes_vocabulary(N.Precompiled(TABLE))
+    texts = [odd_text(rng) for _ in range(n_texts)] + ["".join(begin + mark for begin in NORMALISED for mark in NEW_MARKS)]
+    return out | {"norms": [{"kind": "charsmap", "table": True}], "cases": hf_cases(tok, texts)}
 
 
 def hf_added(rng, n_texts):
@@ -322,6 +330,7 @@ MAKERS = {
     "merges": hf_merges,
     "unigram": hf_unigram,
     "normalizers": hf_normalizers,
+    "charsmap": hf_charsmap,
     "added": hf_added,
     "decoders": hf_decoders,
     "sentencepiece bpe": lambda rng, n: sentencepiece_toy(rng, n, True),
