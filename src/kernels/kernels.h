@@ -38,11 +38,12 @@ typedef struct sl_act {
     int8_t *q8;       /* [T][32 G], within -127..127 */
     int16_t *q16;     /* the same numbers, widened */
     float *d;         /* [T][G] scale: absmax / 127 */
-    int32_t *sum;     /* [T][G] sum of the group's q */
-    float *dsum;      /* [T][G] d * sum */
+    int16_t *half;    /* [T][G][2] sums of the q of a group's two halves */
+    int16_t *eight;   /* [T][G][2] 8 times the sum of the q at k % 4 < 2, and of the others */
+    float *dsum;      /* [T][G] d * sum of the group's q */
 } sl_act;
 
-/* Fill q8, d, sum, dsum (and q16 unless NULL) for rows t0..t1 of act->f32.
+/* Fill q8, d, half, eight, dsum (and q16 unless NULL) for rows t0..t1 of act->f32.
  * q = round half to even of x / d; a group of zeros has d = 0. Not finite: the group's d
  * is NaN and its q 0, so that the fault shows in the result. */
 typedef void sl_quantize_fn(const sl_act *act, size_t t0, size_t t1);

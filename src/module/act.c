@@ -20,7 +20,8 @@ size_t sl_act_cut(sl_act *act, unsigned char *base, size_t T, size_t K, unsigned
     if (needs & (SL_NEED_Q8 | SL_NEED_Q16)) {
         CUT(q8, int8_t, T * G * 32);
         CUT(d, float, T *G);
-        CUT(sum, int32_t, T * G);
+        CUT(half, int16_t, T * G * 2);
+        CUT(eight, int16_t, T * G * 2);
         CUT(dsum, float, T *G);
     }
     if (needs & SL_NEED_Q16)
@@ -42,7 +43,8 @@ sl_act sl_act_part(const sl_act *act, size_t t, size_t k0, size_t k1, const floa
     one.q8 = act->q8 ? act->q8 + g * 32 : NULL;
     one.q16 = act->q16 ? act->q16 + g * 32 : NULL;
     one.d = act->d ? act->d + g : NULL;
-    one.sum = act->sum ? act->sum + g : NULL;
+    one.half = act->half ? act->half + 2 * g : NULL;
+    one.eight = act->eight ? act->eight + 2 * g : NULL;
     one.dsum = act->dsum ? act->dsum + g : NULL;
     return one;
 }
@@ -56,7 +58,8 @@ void sl_act_copy_row(sl_act *dst, size_t to, const sl_act *src, size_t from)
     if (dst->q8 && src->q8) {
         memcpy(dst->q8 + t * 32, src->q8 + f * 32, G * 32);
         memcpy(dst->d + t, src->d + f, G * sizeof *dst->d);
-        memcpy(dst->sum + t, src->sum + f, G * sizeof *dst->sum);
+        memcpy(dst->half + 2 * t, src->half + 2 * f, 2 * G * sizeof *dst->half);
+        memcpy(dst->eight + 2 * t, src->eight + 2 * f, 2 * G * sizeof *dst->eight);
         memcpy(dst->dsum + t, src->dsum + f, G * sizeof *dst->dsum);
     }
     if (dst->q16 && src->q16)

@@ -197,16 +197,18 @@ static void make_acts(ca *c, product *p, unsigned needs)
         return;
     x->q8 = ca_buf(c, s->T * G * SL_GROUP);
     x->d = ca_buf(c, s->T * G * sizeof *x->d);
-    x->sum = ca_buf(c, s->T * G * sizeof *x->sum);
+    x->half = ca_buf(c, s->T * G * 2 * sizeof *x->half);
+    x->eight = ca_buf(c, s->T * G * 2 * sizeof *x->eight);
     x->dsum = ca_buf(c, s->T * G * sizeof *x->dsum);
     for (size_t g = 0; g < s->T * G; g++) {
         x->d[g] = s->kind < DATA_ENDS_MIXED ? ca_uniform(c, 0, 0.01f) : 1;
-        x->sum[g] = 0;
+        x->half[2 * g] = x->half[2 * g + 1] = x->eight[2 * g] = x->eight[2 * g + 1] = 0;
         for (size_t i = g * SL_GROUP; i < (g + 1) * SL_GROUP; i++) {
             x->q8[i] = s->kind < DATA_ENDS_MIXED ? (int8_t)((int)(ca_rand(c) % 255) - 127) : end_act(c, s);
-            x->sum[g] += x->q8[i];
+            x->half[i / (SL_GROUP / 2)] += x->q8[i];
+            x->eight[2 * g + i % 4 / 2] += 8 * x->q8[i];
         }
-        x->dsum[g] = x->d[g] * (float)x->sum[g];
+        x->dsum[g] = x->d[g] * (float)(x->half[2 * g] + x->half[2 * g + 1]);
     }
     if (needs & SL_NEED_Q16) {
         x->q16 = ca_buf(c, s->T * G * SL_GROUP * sizeof *x->q16);

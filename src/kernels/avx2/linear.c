@@ -8,5 +8,6 @@ void sl_linear_init_avx2(sl_kernels *k)
     sl_linear_init_avx2_s16(k);
     sl_linear_init_avx2_u(k);
     sl_linear_init_avx2_k(k);
+    sl_linear_init_avx2_q6_k(k);
     sl_linear_init_avx2_lut(k);
 }

@@ -15,6 +15,7 @@ void sl_linear_init_avx2_f32(sl_kernels *k); /* every format */
 void sl_linear_init_avx2_s16(sl_kernels *k); /* every format that is groups of whole numbers */
 void sl_linear_init_avx2_u(sl_kernels *k);   /* and the faster ones of those */
 void sl_linear_init_avx2_k(sl_kernels *k);
+void sl_linear_init_avx2_q6_k(sl_kernels *k);
 void sl_linear_init_avx2_lut(sl_kernels *k);
 
 sl_panel_micro_fn sl_micro_f32_avx2; /* linear_f32.c; what reads stored rows for it is in rows_f32.c */

@@ -1,14 +1,7 @@
-/* linear_k.c - the K-quants with 8-bit activations: Q4_K and Q5_K as panel types u4 and u5 with minima, Q6_K as
- * s16, whose whole numbers are scale * (q - 32).
- *
- * narrow of Q6_K adds bytes first: |q| times the activation with the sign of q, 16 columns in an s16 lane
- * (8 products of at most 32 * 127, which is 32,512), then times the scale. That is the same whole number. */
-#include "kernels/avx2/linear_s16_in.h"
+/* linear_k.c - Q4_K and Q5_K with 8-bit activations, as panel types u4 and u5 with minima. */
 #include "kernels/avx2/linear_u_in.h"
 
 #define NARROW_MAX 8
-
-/* ---- Q4_K and Q5_K --------------------------------------------------------------- */
 
 static_assert(offsetof(sl_block_q4_k, scale) == 4 && offsetof(sl_block_q5_k, scale) == 4, "both begin alike");
 
@@ -141,147 +134,9 @@ SL_ALWAYS_INLINE void narrow_tile_k(float *y, size_t ldy, const sl_tensor *w, si
         store_rows(y + i * ldy, acc[i], rows);
 }
 
-/* ---- Q6_K ------------------------------------------------------------------------ */
+/* ---- the table ------------------------------------------------------------------- */
 
-/* Half a super-block, transposed. */
-typedef struct half_6 {
-    __m256i low[2][8]; /* bytes 0..31, 32..63 */
-    __m256i high[8];
-} half_6;
-
-/* Group j < 4 of a half: q - 32, signed. */
-SL_ALWAYS_INLINE void pick_group_6(__m256i q[8], const half_6 *half, size_t j)
-{
-    const __m128i nibble = _mm_cvtsi32_si128(j / 2 ? 4 : 0), pair = _mm_cvtsi32_si128((int)(2 * j));
-    UNROLL
-    for (size_t i = 0; i < 8; i++) {
-        const __m256i l = _mm256_and_si256(_mm256_srl_epi16(half->low[j % 2][i], nibble), _mm256_set1_epi8(15));
-        const __m256i h = _mm256_and_si256(_mm256_srl_epi16(half->high[i], pair), _mm256_set1_epi8(3));
-        q[i] = _mm256_sub_epi8(_mm256_or_si256(l, _mm256_slli_epi16(h, 4)), _mm256_set1_epi8(32));
-    }
-}
-
-/* The two scales of group g of a super-block, each twice as s16 in a row's word. */
-SL_ALWAYS_INLINE void pick_scales_6(__m256i pair[2], const __m256i scale[4], size_t g)
-{
-    UNROLL
-    for (size_t i = 0; i < 2; i++) {
-        const __m128i up = _mm_cvtsi32_si128((int)(24 - 8 * (g % 2 * 2 + i)));
-        const __m256i s = _mm256_srai_epi32(_mm256_sll_epi32(scale[g / 2], up), 24);
-        pair[i] = _mm256_or_si256(_mm256_slli_epi32(s, 16), _mm256_and_si256(s, _mm256_set1_epi32(0xffff)));
-    }
-}
-
-SL_ALWAYS_INLINE void load_half_6(half_6 *h, const uint8_t *const row[SL_PANEL_ROWS], size_t at, size_t half)
-{
-    transpose_group(h->low[0], row, at + offsetof(sl_block_q6_k, low) + half * 64);
-    transpose_group(h->low[1], row, at + offsetof(sl_block_q6_k, low) + half * 64 + 32);
-    transpose_group(h->high, row, at + offsetof(sl_block_q6_k, high) + half * 32);
-}
-
-static void decode_Q6_K(void *dst, const sl_tensor *w, size_t r0, size_t r1, size_t k0, size_t k1)
-{
-    const uint8_t *row[SL_PANEL_ROWS];
-    row_pointers(row, w, r0, r1);
-    s16_group *out = dst;
-    for (size_t s = k0 / SL_SUPER; s < k1 / SL_SUPER; s++) {
-        const size_t at = s * sizeof(sl_block_q6_k);
-        const __m256 d = halves(row, at + offsetof(sl_block_q6_k, d));
-        __m256i scale[4], q[8], pair[2];
-        half_6 h = { 0 };
-        transpose_dwords(scale, row, at + offsetof(sl_block_q6_k, scale));
-        for (size_t g = 0; g < 8; g++, out++) {
-            if (g % 4 == 0)
-                load_half_6(&h, row, at, g / 4);
-            pick_group_6(q, &h, g % 4);
-            pick_scales_6(pair, scale, g);
-            UNROLL
-            for (size_t i = 0; i < 8; i++) {
-                __m256i first, second;
-                widen_pairs(&first, &second, q[i]);
-                store_i(out->q[2 * i], _mm256_mullo_epi16(first, pair[i / 4]));
-                store_i(out->q[2 * i + 1], _mm256_mullo_epi16(second, pair[i / 4]));
-            }
-            _mm256_storeu_ps(out->d, d);
-        }
-    }
-}
-
-/* One group times n tokens. */
-SL_ALWAYS_INLINE void add_group_6(__m256 *acc, const __m256i q[8], const __m256i pair[2], __m256 d, act_at x, size_t n)
-{
-    __m256i s[LINEAR_TILE], sum[LINEAR_TILE];
-    UNROLL
-    for (size_t i = 0; i < 8; i++) {
-        const __m256i w = q[i], abs = _mm256_abs_epi8(w);
-        UNROLL
-        for (size_t t = 0; t < n; t++) {
-            const __m256i a = _mm256_sign_epi8(broadcast4(x.q + t * x.ldq + 4 * i), w);
-            const __m256i p = _mm256_maddubs_epi16(abs, a);
-            s[t] = i % 4 ? _mm256_add_epi16(s[t], p) : p;
-            IN_ORDER(s[t]);
-        }
-        if (i % 4 != 3)
-            continue;
-        UNROLL
-        for (size_t t = 0; t < n; t++) {
-            const __m256i wide = _mm256_madd_epi16(s[t], pair[i / 4]);
-            sum[t] = i < 4 ? wide : _mm256_add_epi32(sum[t], wide);
-        }
-    }
-    UNROLL
-    for (size_t t = 0; t < n; t++)
-        acc[t] = add_scaled(acc[t], sum[t], d, x.d[t * x.ldg]);
-}
-
-SL_ALWAYS_INLINE void narrow_tile_6(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const sl_act *x,
-                                    size_t t, bool fetch, size_t n)
-{
-    const uint8_t *row[SL_PANEL_ROWS];
-    row_pointers(row, w, r0, r1);
-    const uint8_t *ahead = row[0] + SL_PANEL_ROWS * w->row_bytes;
-    __m256 acc[LINEAR_TILE];
-    UNROLL
-    for (size_t i = 0; i < n; i++)
-        acc[i] = _mm256_setzero_ps();
-    for (size_t s = 0, at = 0; s < x->K / SL_SUPER; s++, at += sizeof(sl_block_q6_k)) {
-        const __m256 d = halves(row, at + offsetof(sl_block_q6_k, d));
-        __m256i scale[4], q[8], pair[2];
-        half_6 h = { 0 };
-        transpose_dwords(scale, row, at + offsetof(sl_block_q6_k, scale));
-        if (fetch)
-            fetch_bytes(ahead + SL_PANEL_ROWS * at, SL_PANEL_ROWS * sizeof(sl_block_q6_k));
-        for (size_t g = 0; g < 8; g++) {
-            if (g % 4 == 0)
-                load_half_6(&h, row, at, g / 4);
-            pick_group_6(q, &h, g % 4);
-            pick_scales_6(pair, scale, g);
-            add_group_6(acc, q, pair, d, act_group(x, t, 8 * s + g), n);
-        }
-    }
-    const size_t rows = SL_MIN(SL_PANEL_ROWS, r1 - r0);
-    UNROLL
-    for (size_t i = 0; i < n; i++)
-        store_rows(y + i * ldy, acc[i], rows);
-}
-
-/* ---- narrow, by tiles ------------------------------------------------------------ */
-
-/* Where a function takes a format, it is a constant: it is inlined once for each. */
-
-SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const sl_act *x,
-                                  size_t t, bool fetch, size_t n, sl_format f)
-{
-    if (f == SL_FORMAT_Q6_K)
-        narrow_tile_6(y, ldy, w, r0, r1, x, t, fetch, n);
-    else
-        narrow_tile_k(y, ldy, w, r0, r1, x, t, fetch, n, f == SL_FORMAT_Q5_K);
-}
-
-static NARROW_BY_TILES(narrow_Q4_K, narrow_tile, SL_FORMAT_Q4_K) static NARROW_BY_TILES(
-    narrow_Q5_K, narrow_tile, SL_FORMAT_Q5_K) static NARROW_BY_TILES(narrow_Q6_K, narrow_tile, SL_FORMAT_Q6_K)
-
-    /* ---- the table ------------------------------------------------------------------- */
+static NARROW_BY_TILES(narrow_Q4_K, narrow_tile_k, false) static NARROW_BY_TILES(narrow_Q5_K, narrow_tile_k, true)
 
     static void decode_Q4_K(void *dst, const sl_tensor *w, size_t r0, size_t r1, size_t k0, size_t k1)
 {
@@ -309,16 +164,6 @@ void sl_linear_init_avx2_k(sl_kernels *k)
     q5_k.decode = decode_Q5_K;
     q5_k.micro = sl_micro_u5_mins_avx2;
     q5_k.narrow = narrow_Q5_K;
-    const sl_panel q6_k = { .name = "s16 x8",
-                            .needs = SL_NEED_Q16,
-                            .narrow_needs = SL_NEED_Q8,
-                            .group_bytes = sizeof(s16_group),
-                            .k_block = S16_BLOCK,
-                            .decode = decode_Q6_K,
-                            .micro = sl_micro_s16_avx2,
-                            .narrow = narrow_Q6_K,
-                            .narrow_max = NARROW_MAX };
     k->panel[SL_FORMAT_Q4_K][SL_ACT_Q8] = q4_k;
     k->panel[SL_FORMAT_Q5_K][SL_ACT_Q8] = q5_k;
-    k->panel[SL_FORMAT_Q6_K][SL_ACT_Q8] = q6_k;
 }

@@ -40,28 +40,41 @@ sl_panel_micro_fn sl_micro_u4_avx2, sl_micro_u4_mins_avx2, sl_micro_u5_avx2, sl_
 typedef struct act_at {
     const int8_t *q;
     const float *d, *dsum;
-    const int32_t *sum;
-    size_t ldq, ldg; /* from one token to the next */
+    const int16_t *half, *eight; /* two for each group */
+    size_t ldq, ldg;             /* from one token to the next */
 } act_at;
 
 SL_ALWAYS_INLINE act_at act_group(const sl_act *x, size_t t, size_t g)
 {
     const size_t i = t * x->G + g;
-    return (act_at){ x->q8 + i * SL_GROUP, x->d + i, x->dsum + i, x->sum + i, x->G * SL_GROUP, x->G };
+    return (act_at){ x->q8 + i * SL_GROUP, x->d + i,        x->dsum + i, x->half + 2 * i,
+                     x->eight + 2 * i,     x->G * SL_GROUP, x->G };
 }
 
-/* sum[t] = exact sums of products of one group of 8 rows and n tokens. */
-SL_ALWAYS_INLINE void sum_group(__m256i *sum, const __m256i *q, act_at x, size_t n, bool five)
+/* sum[t] = exact sums of products of one group of 8 rows and n tokens. Without minima they begin at -8 or -16 times the
+ * activations of each lane: what remains is (q - 8) or (q - 16) times 16 activations, at most 32,512 (on the way the
+ * additions may wrap around, which does no harm). */
+SL_ALWAYS_INLINE void sum_group(__m256i *sum, const __m256i *q, act_at x, size_t n, u_kind kind)
 {
-    const size_t part = five ? 4 : 8;
+    const size_t part = kind.five ? 4 : 8;
     __m256i s[LINEAR_TILE];
+    if (!kind.mins) {
+        UNROLL
+        for (size_t t = 0; t < n; t++) {
+            const __m256i eight = broadcast4(x.eight + t * x.ldg * 2);
+            s[t] = kind.five ? _mm256_add_epi16(eight, eight) : eight;
+        }
+    }
     UNROLL
     for (size_t i = 0; i < 8; i++) {
         const __m256i w = q[i];
         UNROLL
         for (size_t t = 0; t < n; t++) {
             const __m256i p = _mm256_maddubs_epi16(w, broadcast4(x.q + t * x.ldq + 4 * i));
-            s[t] = i % part ? _mm256_add_epi16(s[t], p) : p;
+            if (i == 0 && !kind.mins)
+                s[t] = _mm256_sub_epi16(p, s[t]);
+            else
+                s[t] = i % part ? _mm256_add_epi16(s[t], p) : p;
             IN_ORDER(s[t]);
         }
         if (i % part != part - 1)
@@ -78,12 +91,9 @@ SL_ALWAYS_INLINE void sum_group(__m256i *sum, const __m256i *q, act_at x, size_t
 SL_ALWAYS_INLINE void add_group(__m256 *acc, const __m256i *q, __m256 d, __m256 m, act_at x, size_t n, u_kind kind)
 {
     __m256i sum[LINEAR_TILE];
-    sum_group(sum, q, x, n, kind.five);
+    sum_group(sum, q, x, n, kind);
     UNROLL
     for (size_t t = 0; t < n; t++) {
-        if (!kind.mins)
-            sum[t] =
-                _mm256_sub_epi32(sum[t], _mm256_slli_epi32(_mm256_set1_epi32(x.sum[t * x.ldg]), kind.five ? 4 : 3));
         const __m256 scale = _mm256_mul_ps(d, _mm256_set1_ps(x.d[t * x.ldg]));
         acc[t] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum[t]), scale, acc[t]);
         if (kind.mins)

@@ -5,6 +5,28 @@
 
 #include "quant/blocks.h"
 
+static inline void store_two(int16_t out[2], __m128i v)
+{
+    out[0] = (int16_t)_mm_extract_epi32(v, 0);
+    out[1] = (int16_t)_mm_extract_epi32(v, 1);
+}
+
+static inline __m128i add_halves(__m256i v)
+{
+    return _mm_add_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
+}
+
+/* sl_act.half and .eight of a group. */
+static inline void sums(int16_t half[2], int16_t eight[2], __m256i lo, __m256i hi)
+{
+    const __m256i ones = _mm256_set1_epi16(1);
+    const __m256i a = _mm256_madd_epi16(lo, ones), b = _mm256_madd_epi16(hi, ones); /* of two neighbours */
+    const __m128i halves = add_halves(_mm256_hadd_epi32(a, b));
+    store_two(half, _mm_hadd_epi32(halves, halves));
+    const __m128i turns = add_halves(_mm256_add_epi32(a, b));
+    store_two(eight, _mm_slli_epi32(_mm_add_epi32(turns, _mm_shuffle_epi32(turns, _MM_SHUFFLE(1, 0, 3, 2))), 3));
+}
+
 static inline void quantize_row(const sl_act *act, size_t t)
 {
     const float *row = act->f32 + t * act->ldf;
@@ -16,8 +38,8 @@ static inline void quantize_row(const sl_act *act, size_t t)
         const __m256i q = quantize_group(x, d);
         const __m256i lo = _mm256_cvtepi8_epi16(_mm256_castsi256_si128(q));
         const __m256i hi = _mm256_cvtepi8_epi16(_mm256_extracti128_si256(q, 1));
-        const __m256i ones = _mm256_set1_epi16(1);
-        const int32_t sum = hsum8_epi32(_mm256_madd_epi16(_mm256_add_epi16(lo, hi), ones));
+        int16_t *half = act->half + 2 * at;
+        sums(half, act->eight + 2 * at, lo, hi);
 
         _mm256_storeu_si256((__m256i *)(act->q8 + at * SL_GROUP), q);
         if (act->q16) {
@@ -25,8 +47,7 @@ static inline void quantize_row(const sl_act *act, size_t t)
             _mm256_storeu_si256((__m256i *)(act->q16 + at * SL_GROUP + 16), hi);
         }
         act->d[at] = d;
-        act->sum[at] = sum;
-        act->dsum[at] = d * (float)sum;
+        act->dsum[at] = d * (float)(half[0] + half[1]);
     }
 }
 

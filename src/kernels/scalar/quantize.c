@@ -34,12 +34,14 @@ void sl_quantize_scalar(const sl_act *act, size_t t0, size_t t1)
             const size_t at = t * act->G + g, k = g * SL_GROUP;
             int8_t *q = act->q8 + at * SL_GROUP;
             act->d[at] = quantize_group(q, act->f32 + t * act->ldf + k, SL_MIN(act->K - k, (size_t)SL_GROUP));
-            act->sum[at] = 0;
+            int16_t *half = act->half + 2 * at, *eight = act->eight + 2 * at;
+            half[0] = half[1] = eight[0] = eight[1] = 0;
             for (size_t i = 0; i < SL_GROUP; i++) {
-                act->sum[at] += q[i];
+                half[i / (SL_GROUP / 2)] += q[i];
+                eight[i % 4 / 2] += 8 * q[i];
                 if (act->q16)
                     act->q16[at * SL_GROUP + i] = q[i];
             }
-            act->dsum[at] = act->d[at] * (float)act->sum[at];
+            act->dsum[at] = act->d[at] * (float)(half[0] + half[1]);
         }
 }
