@@ -6,6 +6,7 @@ void sl_linear_init_avx2(sl_kernels *k)
 {
     sl_linear_init_avx2_f32(k);
     sl_linear_init_avx2_s16(k);
+    sl_linear_init_avx2_s8(k);
     sl_linear_init_avx2_u(k);
     sl_linear_init_avx2_k(k);
     sl_linear_init_avx2_q6_k(k);

@@ -13,7 +13,8 @@
 /* Each fills the slots of its panel type. */
 void sl_linear_init_avx2_f32(sl_kernels *k); /* every format */
 void sl_linear_init_avx2_s16(sl_kernels *k); /* every format that is groups of whole numbers */
-void sl_linear_init_avx2_u(sl_kernels *k);   /* and the faster ones of those */
+void sl_linear_init_avx2_s8(sl_kernels *k);
+void sl_linear_init_avx2_u(sl_kernels *k); /* the faster ones of those */
 void sl_linear_init_avx2_k(sl_kernels *k);
 void sl_linear_init_avx2_q6_k(sl_kernels *k);
 void sl_linear_init_avx2_lut(sl_kernels *k);
@@ -97,6 +98,12 @@ SL_ALWAYS_INLINE void store_i(void *p, __m256i v)
     _mm256_storeu_si256((__m256i *)p, v);
 }
 
+/* acc + sum * (d * dx), with one rounding after that of d * dx. */
+SL_ALWAYS_INLINE __m256 add_scaled(__m256 acc, __m256i sum, __m256 d, float dx)
+{
+    return _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum), _mm256_mul_ps(d, _mm256_set1_ps(dx)), acc);
+}
+
 /* Ask for the n bytes at p; n is a constant. */
 SL_ALWAYS_INLINE void fetch_bytes(const uint8_t *p, size_t n)
 {
@@ -117,9 +124,25 @@ SL_ALWAYS_INLINE void store_rows(float *y, __m256 v, size_t rows)
         _mm256_maskstore_ps(y, lanes8(rows), v);
 }
 
-/* Both run over tokens, at most LINEAR_TILE at a time, and hand the number of them to `tile` as a constant, so that
- * it is inlined once for each. What follows `tile` are its last arguments, constants too. */
-#define LINEAR_TILE 4 /* tokens that share the loads of one panel */
+#define LINEAR_TILE 4 /* tokens that share the loads of one panel, or of one stored group in registers */
+
+/* Where the tokens of a tile and one group lie in sl_act. */
+typedef struct act_at {
+    const int8_t *q;
+    const float *d, *dsum;
+    const int16_t *half, *eight; /* two for each group */
+    size_t ldq, ldg;             /* from one token to the next */
+} act_at;
+
+SL_ALWAYS_INLINE act_at act_group(const sl_act *x, size_t t, size_t g)
+{
+    const size_t i = t * x->G + g;
+    return (act_at){ x->q8 + i * SL_GROUP, x->d + i,        x->dsum + i, x->half + 2 * i,
+                     x->eight + 2 * i,     x->G * SL_GROUP, x->G };
+}
+
+/* What follows `tile` below are its last arguments. Those, and the number of tokens, are constants there, so that it is
+ * inlined once for each. */
 
 /* A sl_panel_micro_fn. */
 #define MICRO_BY_TILES(name, tile, ...)                                                                                \
@@ -144,28 +167,24 @@ SL_ALWAYS_INLINE void store_rows(float *y, __m256 v, size_t rows)
         }                                                                                                              \
     }
 
-/* A sl_panel_narrow_fn: 8 rows after another, of which the first tokens fetch the next. */
-#define NARROW_BY_TILES(name, tile, ...)                                                                               \
+/* A sl_panel_narrow_fn for at most LINEAR_TILE tokens, 8 rows after another. */
+#define NARROW_BY_ROWS(name, tile, ...)                                                                                \
     void name(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const sl_act *x, size_t t0, size_t t1)   \
     {                                                                                                                  \
-        for (size_t r = r0; r < r1; r += SL_PANEL_ROWS)                                                                \
-            for (size_t t = t0; t < t1; t += LINEAR_TILE) {                                                            \
-                float *out = y + (t - t0) * ldy + (r - r0);                                                            \
-                const bool fetch = t == t0;                                                                            \
-                switch (t1 - t) {                                                                                      \
-                case 1:                                                                                                \
-                    tile(out, ldy, w, r, r1, x, t, fetch, 1, ##__VA_ARGS__);                                           \
-                    break;                                                                                             \
-                case 2:                                                                                                \
-                    tile(out, ldy, w, r, r1, x, t, fetch, 2, ##__VA_ARGS__);                                           \
-                    break;                                                                                             \
-                case 3:                                                                                                \
-                    tile(out, ldy, w, r, r1, x, t, fetch, 3, ##__VA_ARGS__);                                           \
-                    break;                                                                                             \
-                default:                                                                                               \
-                    tile(out, ldy, w, r, r1, x, t, fetch, LINEAR_TILE, ##__VA_ARGS__);                                 \
-                    break;                                                                                             \
-                }                                                                                                      \
+        for (size_t r = r0; r < r1; r += SL_PANEL_ROWS, y += SL_PANEL_ROWS)                                            \
+            switch (t1 - t0) {                                                                                         \
+            case 1:                                                                                                    \
+                tile(y, ldy, w, r, r1, x, t0, 1, ##__VA_ARGS__);                                                       \
+                break;                                                                                                 \
+            case 2:                                                                                                    \
+                tile(y, ldy, w, r, r1, x, t0, 2, ##__VA_ARGS__);                                                       \
+                break;                                                                                                 \
+            case 3:                                                                                                    \
+                tile(y, ldy, w, r, r1, x, t0, 3, ##__VA_ARGS__);                                                       \
+                break;                                                                                                 \
+            default:                                                                                                   \
+                tile(y, ldy, w, r, r1, x, t0, LINEAR_TILE, ##__VA_ARGS__);                                             \
+                break;                                                                                                 \
             }                                                                                                          \
     }
 

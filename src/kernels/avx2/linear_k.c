@@ -1,13 +1,11 @@
 /* linear_k.c - Q4_K and Q5_K with 8-bit activations, as panel types u4 and u5 with minima. */
 #include "kernels/avx2/linear_u_in.h"
 
-#define NARROW_MAX 8
-
 static_assert(offsetof(sl_block_q4_k, scale) == 4 && offsetof(sl_block_q5_k, scale) == 4, "both begin alike");
 
 /* Scales and minima of one super-block of 8 rows. */
 typedef struct k_scales {
-    __m256 d, dmin;
+    __m256 d, dmin;               /* dmin with its sign turned */
     __m256i scale[2], minimum[2]; /* byte j of a row's word: of group j, of group 4 + j */
 } k_scales;
 
@@ -24,7 +22,7 @@ SL_ALWAYS_INLINE k_scales load_scales(const uint8_t *const row[SL_PANEL_ROWS], s
     transpose_dwords(v, row, at);
     return (k_scales){
         .d = halves_of_words(_mm256_and_si256(v[0], _mm256_set1_epi32(0xffff))),
-        .dmin = halves_of_words(_mm256_srli_epi32(v[0], 16)),
+        .dmin = _mm256_xor_ps(halves_of_words(_mm256_srli_epi32(v[0], 16)), _mm256_set1_ps(-0.0f)),
         .scale = { _mm256_and_si256(v[1], six),
                    _mm256_or_si256(_mm256_and_si256(v[3], four), _mm256_and_si256(_mm256_srli_epi32(v[1], 2), two)) },
         .minimum = { _mm256_and_si256(v[2], six), _mm256_or_si256(_mm256_and_si256(_mm256_srli_epi32(v[3], 4), four),
@@ -32,22 +30,12 @@ SL_ALWAYS_INLINE k_scales load_scales(const uint8_t *const row[SL_PANEL_ROWS], s
     };
 }
 
-/* Byte j of each row's word, as a float. */
+/* Byte j < 4 of each row's word, as a float; j is a constant. */
 SL_ALWAYS_INLINE __m256 byte_of(__m256i words, size_t j)
 {
-    const __m256i b =
-        _mm256_and_si256(_mm256_srl_epi32(words, _mm_cvtsi32_si128((int)(8 * j))), _mm256_set1_epi32(255));
+    const __m256i b = j == 3 ? _mm256_srli_epi32(words, 24)
+                             : _mm256_and_si256(_mm256_srli_epi32(words, (int)(8 * j)), _mm256_set1_epi32(255));
     return _mm256_cvtepi32_ps(b);
-}
-
-SL_ALWAYS_INLINE __m256 scale_of(const k_scales *s, size_t j)
-{
-    return _mm256_mul_ps(s->d, byte_of(s->scale[j / 4], j % 4));
-}
-SL_ALWAYS_INLINE __m256 minimum_of(const k_scales *s, size_t j)
-{
-    const __m256 m = _mm256_mul_ps(s->dmin, byte_of(s->minimum[j / 4], j % 4));
-    return _mm256_xor_ps(m, _mm256_set1_ps(-0.0f));
 }
 
 SL_ALWAYS_INLINE size_t k_bytes(bool five)
@@ -62,23 +50,36 @@ SL_ALWAYS_INLINE void load_high(__m256i high[8], const uint8_t *const row[SL_PAN
         transpose_group(high, row, at + offsetof(sl_block_q5_k, high));
 }
 
-/* Group j of a super-block from v, the 32 bytes that it shares with its neighbour. */
+/* Bring the fifth bits of the second half to where those of the first were. */
+SL_ALWAYS_INLINE void next_high(__m256i high[8], bool five)
+{
+    if (!five)
+        return;
+    UNROLL
+    for (size_t i = 0; i < 8; i++)
+        high[i] = _mm256_srli_epi16(high[i], 4);
+}
+
+/* Group j < 4 of half a super-block, j a constant, from v, the 32 bytes that it shares with its neighbour. */
 SL_ALWAYS_INLINE void pick_group(__m256i q[8], const __m256i v[8], const __m256i high[8], size_t j, bool five)
 {
-    const __m128i nibble = _mm_cvtsi32_si128(j % 2 ? 4 : 0), bit = _mm_cvtsi32_si128((int)j);
     UNROLL
     for (size_t i = 0; i < 8; i++) {
-        q[i] = _mm256_and_si256(_mm256_srl_epi16(v[i], nibble), _mm256_set1_epi8(15));
+        q[i] = _mm256_and_si256(j % 2 ? _mm256_srli_epi16(v[i], 4) : v[i], _mm256_set1_epi8(15));
         if (five) {
-            const __m256i b = _mm256_and_si256(_mm256_srl_epi16(high[i], bit), _mm256_set1_epi8(1));
-            q[i] = _mm256_or_si256(q[i], _mm256_slli_epi16(b, 4));
+            const __m256i fifth = _mm256_slli_epi16(high[i], (int)(4 - j));
+            q[i] = _mm256_or_si256(q[i], _mm256_and_si256(fifth, _mm256_set1_epi8(16)));
         }
     }
 }
 
+SL_ALWAYS_INLINE size_t offset_of_q(bool five)
+{
+    return five ? offsetof(sl_block_q5_k, q) : offsetof(sl_block_q4_k, q);
+}
+
 SL_ALWAYS_INLINE void decode_k(void *dst, const sl_tensor *w, size_t r0, size_t r1, size_t k0, size_t k1, bool five)
 {
-    const size_t at_q = five ? offsetof(sl_block_q5_k, q) : offsetof(sl_block_q4_k, q);
     const uint8_t *row[SL_PANEL_ROWS];
     row_pointers(row, w, r0, r1);
     u_min_group *out = dst;
@@ -87,25 +88,26 @@ SL_ALWAYS_INLINE void decode_k(void *dst, const sl_tensor *w, size_t r0, size_t 
         const k_scales scales = load_scales(row, at);
         __m256i v[8], high[8] = { 0 }, q[8];
         load_high(high, row, at, five);
-        for (size_t pair = 0; pair < 8; pair += 2) {
-            transpose_group(v, row, at + at_q + pair * 16);
-            for (size_t j = pair; j < pair + 2; j++, out++) {
+        for (size_t half = 0; half < 2; half++, next_high(high, five)) {
+            UNROLL
+            for (size_t j = 0; j < 4; j++, out++) {
+                if (j % 2 == 0)
+                    transpose_group(v, row, at + offset_of_q(five) + half * 64 + j * 16);
                 pick_group(q, v, high, j, five);
                 UNROLL
                 for (size_t i = 0; i < 8; i++)
                     store_i(out->q[i], q[i]);
-                _mm256_storeu_ps(out->d, scale_of(&scales, j));
-                _mm256_storeu_ps(out->m, minimum_of(&scales, j));
+                _mm256_storeu_ps(out->d, _mm256_mul_ps(scales.d, byte_of(scales.scale[half], j)));
+                _mm256_storeu_ps(out->m, _mm256_mul_ps(scales.dmin, byte_of(scales.minimum[half], j)));
             }
         }
     }
 }
 
-/* n tokens x 8 rows; `fetch` asks for the next 8 rows on the way. */
-SL_ALWAYS_INLINE void narrow_tile_k(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const sl_act *x,
-                                    size_t t, bool fetch, size_t n, bool five)
+/* n tokens x 8 rows, asking for the next 8 rows on the way. */
+SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const sl_act *x,
+                                  size_t t, size_t n, bool five)
 {
-    const size_t at_q = five ? offsetof(sl_block_q5_k, q) : offsetof(sl_block_q4_k, q);
     const u_kind kind = { .five = five, .mins = true };
     const uint8_t *row[SL_PANEL_ROWS];
     row_pointers(row, w, r0, r1);
@@ -118,13 +120,17 @@ SL_ALWAYS_INLINE void narrow_tile_k(float *y, size_t ldy, const sl_tensor *w, si
         const k_scales scales = load_scales(row, at);
         __m256i v[8], high[8] = { 0 }, q[8];
         load_high(high, row, at, five);
-        if (fetch)
-            fetch_bytes(ahead + SL_PANEL_ROWS * at, SL_PANEL_ROWS * k_bytes(five));
-        for (size_t pair = 0; pair < 8; pair += 2) {
-            transpose_group(v, row, at + at_q + pair * 16);
-            for (size_t j = pair; j < pair + 2; j++) {
+        for (size_t half = 0; half < 2; half++, next_high(high, five)) {
+            fetch_bytes(ahead + SL_PANEL_ROWS * at + half * (SL_PANEL_ROWS / 2 * k_bytes(five)),
+                        SL_PANEL_ROWS / 2 * k_bytes(five));
+            UNROLL
+            for (size_t j = 0; j < 4; j++) {
+                if (j % 2 == 0)
+                    transpose_group(v, row, at + offset_of_q(five) + half * 64 + j * 16);
+                const __m256 d = _mm256_mul_ps(scales.d, byte_of(scales.scale[half], j));
+                const __m256 m = _mm256_mul_ps(scales.dmin, byte_of(scales.minimum[half], j));
                 pick_group(q, v, high, j, five);
-                add_group(acc, q, scale_of(&scales, j), minimum_of(&scales, j), act_group(x, t, 8 * s + j), n, kind);
+                add_group(acc, q, d, m, act_group(x, t, 8 * s + 4 * half + j), n, kind);
             }
         }
     }
@@ -136,17 +142,15 @@ SL_ALWAYS_INLINE void narrow_tile_k(float *y, size_t ldy, const sl_tensor *w, si
 
 /* ---- the table ------------------------------------------------------------------- */
 
-static NARROW_BY_TILES(narrow_Q4_K, narrow_tile_k, false) static NARROW_BY_TILES(narrow_Q5_K, narrow_tile_k, true)
-
-    static void decode_Q4_K(void *dst, const sl_tensor *w, size_t r0, size_t r1, size_t k0, size_t k1)
-{
-    decode_k(dst, w, r0, r1, k0, k1, false);
-}
-
-static void decode_Q5_K(void *dst, const sl_tensor *w, size_t r0, size_t r1, size_t k0, size_t k1)
-{
-    decode_k(dst, w, r0, r1, k0, k1, true);
-}
+#define FORMAT(id, five)                                                                                               \
+    static void decode_##id(void *dst, const sl_tensor *w, size_t r0, size_t r1, size_t k0, size_t k1)                 \
+    {                                                                                                                  \
+        decode_k(dst, w, r0, r1, k0, k1, five);                                                                        \
+    }                                                                                                                  \
+    static NARROW_BY_ROWS(narrow_##id, narrow_tile, five)
+FORMAT(Q4_K, false)
+FORMAT(Q5_K, true)
+#undef FORMAT
 
 void sl_linear_init_avx2_k(sl_kernels *k)
 {
@@ -158,7 +162,7 @@ void sl_linear_init_avx2_k(sl_kernels *k)
                             .decode = decode_Q4_K,
                             .micro = sl_micro_u4_mins_avx2,
                             .narrow = narrow_Q4_K,
-                            .narrow_max = NARROW_MAX };
+                            .narrow_max = LINEAR_TILE };
     sl_panel q5_k = q4_k;
     q5_k.name = "u5 x8";
     q5_k.decode = decode_Q5_K;

@@ -1,8 +1,6 @@
-/* linear_lut.c - panel type s16: IQ4_NL, IQ4_XS and MXFP4, whose nibbles choose among 16 signed bytes. What the bits
+/* linear_lut.c - panel type s8: IQ4_NL, IQ4_XS and MXFP4, whose nibbles choose among 16 signed bytes. What the bits
  * mean is in quant/iq4.c and quant/fp4.c. */
-#include "kernels/avx2/linear_s16_in.h"
-
-#define NARROW_MAX 8
+#include "kernels/avx2/linear_s8_in.h"
 
 /* Where a function takes a format, it is a constant: it is inlined once for each. */
 
@@ -76,25 +74,21 @@ SL_ALWAYS_INLINE void decode(void *dst, const sl_tensor *w, size_t r0, size_t r1
 {
     const uint8_t *row[SL_PANEL_ROWS];
     row_pointers(row, w, r0, r1);
-    s16_group *out = dst;
+    s8_group *out = dst;
     for (size_t g = k0 / SL_GROUP; g < k1 / SL_GROUP; g++, out++) {
         const size_t at = g / groups_of(f) * bytes_of(f), j = g % groups_of(f);
         __m256i q[8];
         load_group(q, row, at, j, f);
         UNROLL
-        for (size_t i = 0; i < 8; i++) {
-            __m256i first, second;
-            widen_pairs(&first, &second, q[i]);
-            store_i(out->q[2 * i], first);
-            store_i(out->q[2 * i + 1], second);
-        }
+        for (size_t i = 0; i < 8; i++)
+            store_i(out->q[i], q[i]);
         _mm256_storeu_ps(out->d, scale_of(row, at, j, f));
     }
 }
 
-/* n tokens x 8 rows; `fetch` asks for the next 8 rows on the way. */
+/* n tokens x 8 rows, asking for the next 8 rows on the way. */
 SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const sl_act *x,
-                                  size_t t, bool fetch, size_t n, sl_format f)
+                                  size_t t, size_t n, sl_format f)
 {
     const uint8_t *row[SL_PANEL_ROWS];
     row_pointers(row, w, r0, r1);
@@ -104,12 +98,12 @@ SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size
     for (size_t i = 0; i < n; i++)
         acc[i] = _mm256_setzero_ps();
     for (size_t g = 0, at = 0; g < x->G; at += bytes_of(f)) {
-        if (fetch)
-            fetch_bytes(ahead + SL_PANEL_ROWS * at, SL_PANEL_ROWS * bytes_of(f));
+        fetch_bytes(ahead + SL_PANEL_ROWS * at, SL_PANEL_ROWS * bytes_of(f));
         for (size_t j = 0; j < groups_of(f); j++, g++) {
             __m256i q[8];
+            const __m256 d = scale_of(row, at, j, f);
             load_group(q, row, at, j, f);
-            add_bytes(acc, q, scale_of(row, at, j, f), x, t, g, n);
+            add_bytes(acc, q, d, act_group(x, t, g), n);
         }
     }
     const size_t rows = SL_MIN(SL_PANEL_ROWS, r1 - r0);
@@ -125,7 +119,7 @@ SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size
     {                                                                                                                  \
         decode(dst, w, r0, r1, k0, k1, SL_FORMAT_##id);                                                                \
     }                                                                                                                  \
-    static NARROW_BY_TILES(narrow_##id, narrow_tile, SL_FORMAT_##id)
+    static NARROW_BY_ROWS(narrow_##id, narrow_tile, SL_FORMAT_##id)
 FORMAT(IQ4_NL)
 FORMAT(IQ4_XS)
 FORMAT(MXFP4)
@@ -133,15 +127,15 @@ FORMAT(MXFP4)
 
 void sl_linear_init_avx2_lut(sl_kernels *k)
 {
-    const sl_panel iq4_nl = { .name = "s16 x8",
-                              .needs = SL_NEED_Q16,
+    const sl_panel iq4_nl = { .name = "s8 x8",
+                              .needs = SL_NEED_Q8,
                               .narrow_needs = SL_NEED_Q8,
-                              .group_bytes = sizeof(s16_group),
-                              .k_block = S16_BLOCK,
+                              .group_bytes = sizeof(s8_group),
+                              .k_block = S8_BLOCK,
                               .decode = decode_IQ4_NL,
-                              .micro = sl_micro_s16_avx2,
+                              .micro = sl_micro_s8_avx2,
                               .narrow = narrow_IQ4_NL,
-                              .narrow_max = NARROW_MAX };
+                              .narrow_max = LINEAR_TILE };
     sl_panel iq4_xs = iq4_nl, mxfp4 = iq4_nl;
     iq4_xs.decode = decode_IQ4_XS;
     iq4_xs.narrow = narrow_IQ4_XS;

@@ -9,8 +9,6 @@
  * No sum can saturate: maddubs adds 2 products, an s16 lane takes 4 of at most 63 * 127, which is 32,004. */
 #include "kernels/avx2/linear_u_in.h"
 
-#define NARROW_MAX 8
-
 typedef struct u6_group {
     uint8_t q[8][32];     /* q[i]: k = 4i .. 4i+3 of each row */
     int16_t scale[2][16]; /* of each half, twice for each row */
@@ -117,7 +115,7 @@ SL_ALWAYS_INLINE void micro_tile(float *y, size_t ldy, const uint8_t *panel, siz
 }
 
 SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const sl_act *x,
-                                  size_t t, bool fetch, size_t n)
+                                  size_t t, size_t n)
 {
     const uint8_t *row[SL_PANEL_ROWS];
     row_pointers(row, w, r0, r1);
@@ -132,8 +130,7 @@ SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size
         half_6 h;
         group_6 g;
         transpose_dwords(scale, row, at + offsetof(sl_block_q6_k, scale));
-        if (fetch)
-            fetch_bytes(ahead + SL_PANEL_ROWS * at, SL_PANEL_ROWS * sizeof(sl_block_q6_k));
+        fetch_bytes(ahead + SL_PANEL_ROWS * at, SL_PANEL_ROWS * sizeof(sl_block_q6_k));
         for (size_t half = 0; half < 2; half++) {
             load_half(&h, row, at, half);
             UNROLL
@@ -182,7 +179,7 @@ static void decode(void *dst, const sl_tensor *w, size_t r0, size_t r1, size_t k
     }
 }
 
-static MICRO_BY_TILES(micro, micro_tile) static NARROW_BY_TILES(narrow, narrow_tile)
+static MICRO_BY_TILES(micro, micro_tile) static NARROW_BY_ROWS(narrow, narrow_tile)
 
     void sl_linear_init_avx2_q6_k(sl_kernels *k)
 {
@@ -194,5 +191,5 @@ static MICRO_BY_TILES(micro, micro_tile) static NARROW_BY_TILES(narrow, narrow_t
                                                       .decode = decode,
                                                       .micro = micro,
                                                       .narrow = narrow,
-                                                      .narrow_max = NARROW_MAX };
+                                                      .narrow_max = LINEAR_TILE };
 }

@@ -2,8 +2,6 @@
  * Q5_0 and Q5_1. The K-quants are in linear_k.c. */
 #include "kernels/avx2/linear_u_in.h"
 
-#define NARROW_MAX 8 /* beyond, storing the nibbles once pays */
-
 /* Nibbles of the blocks at `at` of 8 rows: q[0..4) the low ones, k = 0..15, q[4..8) the high ones. */
 SL_ALWAYS_INLINE void nibbles(__m256i q[8], const uint8_t *const row[SL_PANEL_ROWS], size_t at)
 {
@@ -123,9 +121,9 @@ MICRO_BY_TILES(sl_micro_u5_mins_avx2, micro_tile, KIND(true, true))
 
 /* ---- narrow -------------------------------------------------------------------- */
 
-/* n tokens x 8 rows; `fetch` asks for the next 8 rows on the way. */
+/* n tokens x 8 rows, asking for the next 8 rows on the way. */
 SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const sl_act *x,
-                                  size_t t, bool fetch, size_t n, sl_format f)
+                                  size_t t, size_t n, sl_format f)
 {
     const uint8_t *row[SL_PANEL_ROWS];
     row_pointers(row, w, r0, r1);
@@ -139,8 +137,7 @@ SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size
         __m256 d, m;
         load_group(q, &d, &m, row, at, f);
         add_group(acc, q, d, m, act_group(x, t, g), n, kind_of(f));
-        if (fetch)
-            fetch_bytes(ahead + SL_PANEL_ROWS * at, SL_PANEL_ROWS * block_bytes(f));
+        fetch_bytes(ahead + SL_PANEL_ROWS * at, SL_PANEL_ROWS * block_bytes(f));
     }
     const size_t rows = SL_MIN(SL_PANEL_ROWS, r1 - r0);
     UNROLL
@@ -155,7 +152,7 @@ SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size
     {                                                                                                                  \
         decode(dst, w, r0, r1, k0, k1, SL_FORMAT_##id);                                                                \
     }                                                                                                                  \
-    static NARROW_BY_TILES(narrow_##id, narrow_tile, SL_FORMAT_##id)
+    static NARROW_BY_ROWS(narrow_##id, narrow_tile, SL_FORMAT_##id)
 FORMAT(Q4_0)
 FORMAT(Q4_1)
 FORMAT(Q5_0)
@@ -173,7 +170,7 @@ static sl_panel panel(sl_format f, sl_panel_decode_fn *decode_fn, sl_panel_micro
                        .decode = decode_fn,
                        .micro = micro_fn,
                        .narrow = narrow_fn,
-                       .narrow_max = NARROW_MAX };
+                       .narrow_max = LINEAR_TILE };
 }
 
 void sl_linear_init_avx2_u(sl_kernels *k)

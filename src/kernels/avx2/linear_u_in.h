@@ -36,21 +36,6 @@ typedef struct u_min_group {
 /* Micro over groups of this kind (linear_u.c). */
 sl_panel_micro_fn sl_micro_u4_avx2, sl_micro_u4_mins_avx2, sl_micro_u5_avx2, sl_micro_u5_mins_avx2;
 
-/* Where the tokens of a tile and one group lie in sl_act. */
-typedef struct act_at {
-    const int8_t *q;
-    const float *d, *dsum;
-    const int16_t *half, *eight; /* two for each group */
-    size_t ldq, ldg;             /* from one token to the next */
-} act_at;
-
-SL_ALWAYS_INLINE act_at act_group(const sl_act *x, size_t t, size_t g)
-{
-    const size_t i = t * x->G + g;
-    return (act_at){ x->q8 + i * SL_GROUP, x->d + i,        x->dsum + i, x->half + 2 * i,
-                     x->eight + 2 * i,     x->G * SL_GROUP, x->G };
-}
-
 /* sum[t] = exact sums of products of one group of 8 rows and n tokens. Without minima they begin at -8 or -16 times the
  * activations of each lane: what remains is (q - 8) or (q - 16) times 16 activations, at most 32,512 (on the way the
  * additions may wrap around, which does no harm). */

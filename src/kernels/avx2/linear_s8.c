@@ -1,0 +1,76 @@
+/* linear_s8.c - panel type s8 (see linear_s8_in.h): micro, and Q8_0. What chooses its bytes from a table is in
+ * linear_lut.c. */
+#include "kernels/avx2/linear_s8_in.h"
+
+static void decode(void *dst, const sl_tensor *w, size_t r0, size_t r1, size_t k0, size_t k1)
+{
+    const uint8_t *row[SL_PANEL_ROWS];
+    row_pointers(row, w, r0, r1);
+    s8_group *out = dst;
+    for (size_t g = k0 / SL_GROUP; g < k1 / SL_GROUP; g++, out++) {
+        const size_t at = g * sizeof(sl_block_q8_0);
+        __m256i v[8];
+        transpose_group(v, row, at + offsetof(sl_block_q8_0, q));
+        UNROLL
+        for (size_t i = 0; i < 8; i++)
+            store_i(out->q[i], v[i]);
+        _mm256_storeu_ps(out->d, halves(row, at + offsetof(sl_block_q8_0, d)));
+    }
+}
+
+SL_ALWAYS_INLINE void micro_tile(float *y, size_t ldy, const uint8_t *panel, size_t rows, size_t k0, size_t k1,
+                                 const sl_act *x, size_t t, bool first, size_t n)
+{
+    const s8_group *p = (const s8_group *)(const void *)panel;
+    __m256 acc[LINEAR_TILE];
+    UNROLL
+    for (size_t i = 0; i < n; i++)
+        acc[i] = first ? _mm256_setzero_ps() : load_rows(y + i * ldy, rows);
+    for (size_t g = k0 / SL_GROUP; g < k1 / SL_GROUP; g++, p++)
+        add_bytes(acc, (const __m256i *)(const void *)p->q, _mm256_loadu_ps(p->d), act_group(x, t, g), n);
+    UNROLL
+    for (size_t i = 0; i < n; i++)
+        store_rows(y + i * ldy, acc[i], rows);
+}
+
+/* n tokens x 8 rows, asking for the next 8 rows on the way. */
+SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const sl_act *x,
+                                  size_t t, size_t n)
+{
+    const uint8_t *row[SL_PANEL_ROWS];
+    row_pointers(row, w, r0, r1);
+    const uint8_t *ahead = row[0] + SL_PANEL_ROWS * w->row_bytes;
+    __m256 acc[LINEAR_TILE];
+    UNROLL
+    for (size_t i = 0; i < n; i++)
+        acc[i] = _mm256_setzero_ps();
+    for (size_t g = 0, at = 0; g < x->G; g++, at += sizeof(sl_block_q8_0)) {
+        __m256i v[8];
+        transpose_group(v, row, at + offsetof(sl_block_q8_0, q));
+        add_bytes(acc, v, halves(row, at + offsetof(sl_block_q8_0, d)), act_group(x, t, g), n);
+        fetch_bytes(ahead + SL_PANEL_ROWS * at, SL_PANEL_ROWS * sizeof(sl_block_q8_0));
+    }
+    const size_t rows = SL_MIN(SL_PANEL_ROWS, r1 - r0);
+    UNROLL
+    for (size_t i = 0; i < n; i++)
+        store_rows(y + i * ldy, acc[i], rows);
+}
+
+MICRO_BY_TILES(sl_micro_s8_avx2, micro_tile)
+
+/* clang-format off */
+static NARROW_BY_ROWS(narrow, narrow_tile)
+    /* clang-format on */
+
+    void sl_linear_init_avx2_s8(sl_kernels *k)
+{
+    k->panel[SL_FORMAT_Q8_0][SL_ACT_Q8] = (sl_panel){ .name = "s8 x8",
+                                                      .needs = SL_NEED_Q8,
+                                                      .narrow_needs = SL_NEED_Q8,
+                                                      .group_bytes = sizeof(s8_group),
+                                                      .k_block = S8_BLOCK,
+                                                      .decode = decode,
+                                                      .micro = sl_micro_s8_avx2,
+                                                      .narrow = narrow,
+                                                      .narrow_max = LINEAR_TILE };
+}
