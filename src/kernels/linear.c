@@ -6,7 +6,7 @@
  *   for 8 or 64 rows:  for a block of columns:  decode 1 or 8 panels
  *                                               for 12 tokens:  for each panel:  micro
  *
- * One panel at a time stays in L1, and while it is multiplied the stored bytes of the next one
+ * One panel at a time stays in L1, and while it is decoded the stored bytes of the next one
  * are fetched: up to some dozens of tokens memory is what limits. With many tokens the
  * activations no longer fit L2, and 8 panels there share each pass over them.
  *
@@ -23,6 +23,7 @@
 #define TOKENS_FEW   48            /* up to here one panel at a time */
 #define TOKEN_BLOCK  12            /* whole register tiles of 3 and of 4 tokens */
 #define LINE         64
+#define PIECE        256 /* columns of one decode */
 
 size_t sl_linear_scratch(size_t K)
 {
@@ -52,14 +53,19 @@ static blocks choose_blocks(const sl_panel *p, size_t K, size_t T)
     return b;
 }
 
-/* Ask for the stored bytes of rows r..r+8, below r1, and columns k0..k1. */
-static void fetch_panel(const sl_tensor *w, size_t r, size_t r1, size_t k0, size_t k1)
+/* Decode one panel in pieces, and after each ask for as much of the next 8 rows, which lie in one piece: so the bus is
+ * busy throughout, and memory is read in its order. */
+static void decode_ahead(const sl_panel *p, char *panel, const sl_tensor *w, size_t r, size_t r1, size_t k0, size_t k1)
 {
-    /* exact, as k0 and k1 are whole blocks of the format */
-    const size_t at = w->row_bytes * k0 / w->cols, end = w->row_bytes * k1 / w->cols;
-    for (size_t re = SL_MIN(r1, r + SL_PANEL_ROWS); r < re; r++)
-        for (size_t i = at; i < end; i += LINE)
-            sl_cpu_prefetch((const char *)w->data + r * w->row_bytes + i);
+    const char *next = (const char *)w->data + (r + SL_PANEL_ROWS) * w->row_bytes;
+    const size_t rows = w->rows > r + SL_PANEL_ROWS ? SL_MIN(SL_PANEL_ROWS, w->rows - r - SL_PANEL_ROWS) : 0;
+    for (size_t k = k0; k < k1; k += PIECE) {
+        const size_t end = SL_MIN(k1, k + PIECE);
+        p->decode(panel + (k - k0) / SL_GROUP * p->group_bytes, w, r, r1, k, end);
+        /* exact, as k and end are whole blocks of the format */
+        for (size_t i = rows * (w->row_bytes * k / w->cols); i < rows * (w->row_bytes * end / w->cols); i += LINE)
+            sl_cpu_prefetch(next + i);
+    }
 }
 
 static void wide(const sl_panel *p, float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const sl_act *x,
@@ -71,20 +77,15 @@ static void wide(const sl_panel *p, float *y, size_t ldy, const sl_tensor *w, si
         const size_t rb1 = SL_MIN(r1, rb + rows);
         for (size_t k0 = 0; k0 < w->cols; k0 += b.cols) {
             const size_t k1 = SL_MIN(w->cols, k0 + b.cols);
-            const bool last = k1 == w->cols;
-            const size_t next_k0 = last ? 0 : k1, next_k1 = SL_MIN(w->cols, next_k0 + b.cols);
             char *panel = scratch;
             for (size_t r = rb; r < rb1; r += SL_PANEL_ROWS, panel += b.panel_bytes)
-                p->decode(panel, w, r, rb1, k0, k1);
+                decode_ahead(p, panel, w, r, r1, k0, k1);
             for (size_t t = t0; t < t1; t += TOKEN_BLOCK) {
                 const size_t te = SL_MIN(t1, t + TOKEN_BLOCK);
                 panel = scratch;
-                for (size_t r = rb; r < rb1; r += SL_PANEL_ROWS, panel += b.panel_bytes) {
-                    if (t == t0)
-                        fetch_panel(w, last ? r + rows : r, r1, next_k0, next_k1);
+                for (size_t r = rb; r < rb1; r += SL_PANEL_ROWS, panel += b.panel_bytes)
                     p->micro(y + (t - t0) * ldy + (r - r0), ldy, panel, SL_MIN(SL_PANEL_ROWS, rb1 - r), k0, k1, x, t,
                              te, k0 == 0);
-                }
             }
         }
     }
