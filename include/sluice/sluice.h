@@ -79,6 +79,8 @@ SL_API const sl_text *sl_model_text(const sl_model *m); /* never NULL; lives as 
 
 typedef struct sl_engine sl_engine;
 
+typedef void sl_on_copy(void *user, uint64_t done, uint64_t total); /* bytes */
+
 /* Zero is each field's default. */
 typedef struct sl_engine_options {
     size_t n_threads;      /* 0: what the process may use */
@@ -98,12 +100,20 @@ typedef struct sl_engine_options {
     bool prefix_cache;     /* keep what an ended request has read and said until its place is needed: a later request
                               that begins with the same tokens reads only the rest, to the same bits */
     size_t memory_max;     /* bytes that the engine may take at most; 0: what this process may still have */
+    /* Where things lie (docs/memory.md); what the system does not allow is SL_EUNSUPPORTED. */
+    const char *weights;    /* "map": in the mapped file; "copy"; "copy-per-node": on each NUMA node, threads pinned */
+    const char *huge_pages; /* of KV cache, workspace and copies: "off", "thp", "explicit" */
+    const char *numa;       /* of the same: "off": where a thread first writes; "interleave": over all nodes */
+    const char *pin;        /* "auto": to the fast cores where cores differ; "off"; "cores": a thread to each core */
+    bool mlock;             /* weights into memory now, and nothing out of it again */
+    sl_on_copy *on_copy;    /* hears how far the copies are; or NULL */
+    void *user;             /* of on_copy */
 } sl_engine_options;
 
 /* Bytes that an engine will take, before it takes them; and what may be had. docs/memory.md says how that is counted.
  */
 typedef struct sl_memory {
-    size_t weights; /* mapped from the file, shared with the page cache */
+    size_t weights; /* mapped from the file, shared with the page cache; or all copies of them */
     size_t kv;      /* when every position is filled */
     size_t workspace;
     size_t rest;              /* program, vocabulary, tables */
@@ -129,6 +139,15 @@ typedef struct sl_engine_info {
     sl_memory memory;
 } sl_engine_info;
 SL_API void sl_engine_describe(const sl_engine *e, sl_engine_info *out);
+
+/* What became of the pages, measured now: bytes in memory, of these in huge pages and locked, and on each NUMA node. */
+typedef struct sl_page_use {
+    size_t bytes; /* set aside */
+    size_t resident, huge, locked;
+    size_t n_nodes; /* of the machine, at most 16 */
+    size_t node[16];
+} sl_page_use;
+SL_API void sl_engine_pages(const sl_engine *e, sl_page_use *weights, sl_page_use *kv, sl_page_use *workspace);
 
 /* The plan as text: operations, barriers, bytes written, attention workspace, with and without fusion. */
 SL_API sl_status sl_engine_plan_write(const sl_engine *e, FILE *f, sl_err *err);

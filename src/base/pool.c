@@ -41,8 +41,9 @@ typedef struct worker {
 struct sl_pool {
     size_t n_threads, n_started; /* n_started counts workers, without the caller */
     unsigned spins;
-    bool running;
-    sl_pool_fn *fn; /* NULL: end */
+    bool running, pinned;
+    sl_cpu_set mask; /* of the caller in a run, if pinned */
+    sl_pool_fn *fn;  /* NULL: end */
     void *arg;
     _Alignas(64) atomic_uint gate;    /* steps when a run starts */
     _Alignas(64) atomic_uint arrived; /* at the barrier, of this round */
@@ -148,9 +149,50 @@ static void *work(void *arg)
     }
 }
 
+size_t sl_pool_cpu_of(const sl_cpu_set *cpus, size_t thread, size_t n_threads)
+{
+    const size_t n = sl_cpu_set_count(cpus);
+    size_t nth = n_threads <= n ? thread * n / n_threads : thread % n, cpu = 0;
+    while (!sl_cpu_set_has(cpus, cpu) || nth-- > 0)
+        cpu++;
+    return cpu;
+}
+
+static void mask_of(sl_cpu_set *out, const sl_cpu_set *cpus, bool each, size_t thread, size_t n_threads)
+{
+    *out = each ? (sl_cpu_set){ 0 } : *cpus;
+    if (each)
+        sl_cpu_set_add(out, sl_pool_cpu_of(cpus, thread, n_threads));
+}
+
+sl_status sl_pool_pin(sl_pool *p, const sl_cpu_set *cpus, bool each, sl_err *err)
+{
+    assert(!p->running && sl_cpu_set_count(cpus));
+    for (size_t i = 0; i < p->n_started; i++) {
+        sl_cpu_set mask;
+        mask_of(&mask, cpus, each, i + 1, p->n_threads);
+        const int rc = pthread_setaffinity_np(p->workers[i].id, sizeof mask, (const cpu_set_t *)(const void *)&mask);
+        if (rc)
+            return sl_fail(err, SL_EUNSUPPORTED, "keeping thread %zu on its CPU: %s", i + 2, strerror(rc));
+    }
+    mask_of(&p->mask, cpus, each, 0, p->n_threads);
+    p->pinned = true;
+    return SL_OK;
+}
+
+static void set_mask(const sl_cpu_set *mask)
+{
+    pthread_setaffinity_np(pthread_self(), sizeof *mask, (const cpu_set_t *)(const void *)mask);
+}
+
 void sl_pool_run(sl_pool *pool, sl_pool_fn *fn, void *arg)
 {
+    sl_cpu_set before = { 0 };
     assert(fn && !pool->running);
+    if (pool->pinned) { /* the caller's thread is its own outside of runs */
+        sl_cpu_affinity(&before);
+        set_mask(&pool->mask);
+    }
     pool->running = true;
     pool->fn = fn;
     pool->arg = arg;
@@ -158,6 +200,8 @@ void sl_pool_run(sl_pool *pool, sl_pool_fn *fn, void *arg)
         step(&pool->gate, count_of(atomic_load_explicit(&pool->gate, memory_order_relaxed)));
     fn(arg, 0);
     sl_pool_barrier(pool);
+    if (pool->pinned)
+        set_mask(&before);
     pool->running = false;
 }
 

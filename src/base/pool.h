@@ -11,6 +11,7 @@
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
+#include "base/cpu.h"
 #include "base/status.h"
 
 typedef struct sl_pool sl_pool;
@@ -18,6 +19,11 @@ typedef void sl_pool_fn(void *arg, size_t thread);
 
 /* n_threads >= 1, the caller's included. SL_ENOMEM, SL_EINVAL. */
 sl_status sl_pool_create(sl_pool **out, size_t n_threads, sl_err *err);
+/* Keep the threads, the caller's while it is in a run, to the CPUs of a set: each to one of them, spread evenly, or all
+ * to the whole set. SL_EUNSUPPORTED: the system refuses. */
+sl_status sl_pool_pin(sl_pool *pool, const sl_cpu_set *cpus, bool each, sl_err *err);
+/* The CPU that `each` gives to a thread. */
+size_t sl_pool_cpu_of(const sl_cpu_set *cpus, size_t thread, size_t n_threads);
 void sl_pool_destroy(sl_pool *pool); /* accepts NULL; not from inside a run */
 size_t sl_pool_threads(const sl_pool *pool);
 

@@ -28,6 +28,8 @@ typedef struct sl_args {
     /* engine */
     int64_t threads, ctx_size, ubatch_size, kv_page, attn_window;
     const char *act, *kv_type, *kv_layout, *mode, *fusion, *attn, *trace, *memory;
+    const char *weights, *huge_pages, *numa, *pin;
+    bool no_mmap, mlock;
     /* sampling */
     double temp, top_p, min_p, typical, repeat_penalty, presence_penalty, frequency_penalty;
     int64_t top_k, repeat_last_n, seed; /* repeat_last_n -1: all; seed -1: random */

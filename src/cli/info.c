@@ -101,11 +101,12 @@ static void print_model(const sl_model *m, const sl_model_info *i)
            sl_cli_s(i->n_tensors), sl_text_chat_template(sl_model_text(m), NULL) ? "yes" : "no");
 }
 
-static void print_memory(const sl_memory *m, const sl_engine_options *o, size_t n_ctx_train)
+static void print_memory(const sl_memory *m, const sl_engine_options *o, bool copied, size_t n_ctx_train)
 {
     const size_t n_seqs = SL_MAX(o->n_seqs, (size_t)1);
     printf("\nmemory for %zu position%s x %zu sequence%s\n", m->n_ctx, sl_cli_s(m->n_ctx), n_seqs, sl_cli_s(n_seqs));
-    printf("  weights       %s (mapped, shared with the page cache)\n", sl_cli_bytes(m->weights).text);
+    printf("  weights       %s (%s)\n", sl_cli_bytes(m->weights).text,
+           copied ? "copied into memory of their own" : "mapped, shared with the page cache");
     printf("  KV cache      %s (%s, %s, taken as it fills)\n", sl_cli_bytes(m->kv).text,
            o->kv_type ? o->kv_type : "f16", o->kv_layout ? o->kv_layout : "grouped");
     printf("  workspace     %s\n", sl_cli_bytes(m->workspace).text);
@@ -211,7 +212,7 @@ static sl_exit show(const sl_session *s, const sl_args *args)
     else
         print_classes(s->model, info.n_tensors);
     if (!info.unsupported && !sl_engine_estimate(s->model, &s->options, &memory, &err))
-        print_memory(&memory, &s->options, info.n_ctx_train);
+        print_memory(&memory, &s->options, sl_session_copies(s), info.n_ctx_train);
     if (s->engine)
         print_engine(&engine);
     else if (info.unsupported)

@@ -206,6 +206,12 @@ static sl_exit open_trace(sl_session *s, const sl_args *args)
     return SL_EXIT_OK;
 }
 
+static void tell_copy(void *user, uint64_t done, uint64_t total)
+{
+    (void)user;
+    sl_cli_progress("copying the weights, %.0f %%", 100.0 * (double)done / (double)total);
+}
+
 sl_exit sl_session_options(sl_session *s, const sl_args *args, size_t n_seqs, size_t n_outputs)
 {
     s->options = (sl_engine_options){ .n_threads = (size_t)args->threads,
@@ -220,7 +226,15 @@ sl_exit sl_session_options(sl_session *s, const sl_args *args, size_t n_seqs, si
                                       .mode = args->mode,
                                       .fusion = args->fusion,
                                       .attn = args->attn,
-                                      .attn_window = (size_t)args->attn_window };
+                                      .attn_window = (size_t)args->attn_window,
+                                      .weights = args->weights   ? args->weights
+                                                 : args->no_mmap ? "copy"
+                                                                 : NULL,
+                                      .huge_pages = args->huge_pages,
+                                      .numa = args->numa,
+                                      .pin = args->pin,
+                                      .mlock = args->mlock,
+                                      .on_copy = sl_cli_progress_wanted(args->quiet) ? tell_copy : NULL };
     if (args->memory) {
         sl_cpu_info cpu;
         sl_cpu_describe(&cpu);
@@ -255,12 +269,39 @@ static void tell_threads(size_t asked)
                 use.n_online);
 }
 
-/* n_ctx_train: what the context would be if memory had no end; 0: it was asked for. */
-static void tell_memory(const sl_memory *m, size_t n_ctx_train)
+static void tell_pages(const char *what, const sl_page_use *u)
 {
-    fprintf(stderr, "memory: weights %s (mapped) + KV cache up to %s + workspace %s + other %s = %s\n",
-            sl_cli_bytes(m->weights).text, sl_cli_bytes(m->kv).text, sl_cli_bytes(m->workspace).text,
-            sl_cli_bytes(m->rest).text, sl_cli_bytes(m->weights + m->kv + m->workspace + m->rest).text);
+    fprintf(stderr, "%s: %s in memory of %s, %s in huge pages, %s locked", what, sl_cli_bytes(u->resident).text,
+            sl_cli_bytes(u->bytes).text, sl_cli_bytes(u->huge).text, sl_cli_bytes(u->locked).text);
+    for (size_t i = 0; i < u->n_nodes && u->n_nodes > 1; i++)
+        fprintf(stderr, "%s%s", i ? ", " : "; on nodes ", sl_cli_bytes(u->node[i]).text);
+    fputc('\n', stderr);
+}
+
+/* What became of the options that only ask: the system may have done less. */
+static void tell_placement(const sl_session *s)
+{
+    const sl_engine_options *o = &s->options;
+    const bool nodes =
+        (o->numa && strcmp(o->numa, "interleave") == 0) || (o->weights && strcmp(o->weights, "copy-per-node") == 0);
+    sl_page_use weights, kv, workspace;
+    if (!o->weights && !o->huge_pages && !o->mlock && !o->numa)
+        return;
+    sl_engine_pages(s->engine, &weights, &kv, &workspace);
+    tell_pages("weights", &weights);
+    tell_pages("KV cache", &kv);
+    tell_pages("workspace", &workspace);
+    if (nodes && weights.n_nodes == 1)
+        fprintf(stderr, "numa: this machine has one node: nothing to place\n");
+}
+
+/* n_ctx_train: what the context would be if memory had no end; 0: it was asked for. */
+static void tell_memory(const sl_memory *m, bool copied, size_t n_ctx_train)
+{
+    fprintf(stderr, "memory: weights %s (%s) + KV cache up to %s + workspace %s + other %s = %s\n",
+            sl_cli_bytes(m->weights).text, copied ? "copied" : "mapped", sl_cli_bytes(m->kv).text,
+            sl_cli_bytes(m->workspace).text, sl_cli_bytes(m->rest).text,
+            sl_cli_bytes(m->weights + m->kv + m->workspace + m->rest).text);
     if (m->n_ctx < n_ctx_train)
         fprintf(stderr,
                 "context: %zu positions of the %zu that the model was trained with, since %s is %s (-c takes another "
@@ -287,7 +328,7 @@ sl_exit sl_session_tell(const sl_session *s, const sl_args *args)
     sl_session_formats(s->model, &formats);
     fprintf(stderr, "%s (%s, %s parameters, %s)\n", info.name, info.arch, sl_cli_count(info.n_params).text,
             formats.data ? formats.data : "?");
-    tell_memory(&m, s->options.n_ctx ? 0 : info.n_ctx_train);
+    tell_memory(&m, sl_session_copies(s), s->options.n_ctx ? 0 : info.n_ctx_train);
     tell_threads(s->options.n_threads);
     if (info.n_ctx_train && s->options.n_ctx > info.n_ctx_train)
         fprintf(stderr,
@@ -305,8 +346,12 @@ sl_exit sl_session_start(sl_session *s, const sl_args *args, size_t n_seqs, size
     sl_exit code = sl_session_options(s, args, n_seqs, n_outputs);
     if (!code)
         code = sl_session_tell(s, args);
-    if (!code && sl_engine_create(&s->engine, s->model, &s->options, &err))
-        code = sl_cli_fail(&err);
+    if (!code) {
+        const sl_status rc = sl_engine_create(&s->engine, s->model, &s->options, &err);
+        if (s->options.on_copy && sl_session_copies(s))
+            sl_cli_progress_end();
+        code = rc ? sl_cli_fail(&err) : SL_EXIT_OK;
+    }
     s->load_s += sl_cli_now() - begin;
     return code;
 }
@@ -332,8 +377,15 @@ sl_exit sl_session_write_trace(sl_session *s, const sl_engine *e, const sl_args 
     return rc ? sl_cli_failed("--trace %s: %s", args->trace, err.msg) : code;
 }
 
+bool sl_session_copies(const sl_session *s)
+{
+    return s->options.weights && strcmp(s->options.weights, "map") != 0;
+}
+
 sl_exit sl_session_end(sl_session *s, const sl_args *args, sl_exit code)
 {
+    if (s->engine && !args->quiet)
+        tell_placement(s);
     code = sl_session_write_trace(s, s->engine, args, code);
     if (s->trace) {
         fclose(s->trace);

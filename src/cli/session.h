@@ -36,6 +36,8 @@ sl_exit sl_session_check_output(const sl_session *s, const sl_args *args, const 
 
 /* What the options ask for; --trace opens its file. */
 sl_exit sl_session_options(sl_session *s, const sl_args *args, size_t n_seqs, size_t n_outputs);
+/* Whether they ask for copies of the weights. */
+bool sl_session_copies(const sl_session *s);
 /* The model and the memory that an engine with s->options will take, on stderr unless quiet. */
 sl_exit sl_session_tell(const sl_session *s, const sl_args *args);
 /* Both, then make the engine. */

@@ -33,7 +33,7 @@ sl_status sl_engine_estimate(const sl_model *m, const sl_engine_options *o, sl_m
 
 static sl_status build_plan(sl_engine *e, sl_err *err)
 {
-    return sl_plan_build(&e->plan, &e->plan_arena, e->model->net, &e->settings.plan, err);
+    return sl_plan_build(&e->plan, &e->plan_arena, e->net, &e->settings.plan, err);
 }
 
 static sl_status set_up(sl_engine *e, const sl_engine_options *o, sl_err *err)
@@ -47,19 +47,19 @@ static sl_status set_up(sl_engine *e, const sl_engine_options *o, sl_err *err)
     sl_kernels_init(&e->kernels, s->isa);
     s->plan.env.k = &e->kernels;
     if ((rc = sl_fit(s, e->model, &e->memory, err)) || (rc = sl_fit_check(s, e->model, &e->memory, err)) ||
-        (rc = build_plan(e, err)) || (rc = sl_kv_create(&e->kv, &s->kv, err)) ||
-        (rc = sl_pool_create(&e->pool, l->n_threads, err)))
+        (rc = sl_engine_place(e, o, err)) || (rc = build_plan(e, err)) ||
+        (rc = sl_kv_create(&e->kv, &s->kv, &s->pages, err)) || (rc = sl_engine_start_threads(e, err)))
         return rc;
     if (s->trace_spans && (rc = sl_trace_create(&e->trace, l->n_threads, s->trace_spans, err)))
         return rc;
-    e->workspace_bytes = sl_plan_workspace(&e->plan);
-    e->workspace = sl_mem_map(e->workspace_bytes);
+    if ((rc = sl_pages_map(&e->workspace, sl_plan_workspace(&e->plan), &s->pages, err)))
+        return sl_fail_in(err, rc, "the workspace");
     e->table = sl_mem_zalloc(s->n_seqs * s->pages_per_seq, sizeof *e->table);
     e->slot = sl_mem_zalloc(s->n_seqs, sizeof *e->slot);
     e->said_bytes = sl_said_bytes(s);
     e->said = sl_mem_map(e->said_bytes);
-    if (!e->workspace || !e->table || !e->slot || !e->said)
-        return sl_fail(err, SL_ENOMEM, "no memory for a workspace of %zu bytes", e->workspace_bytes);
+    if (!e->table || !e->slot || !e->said)
+        return sl_fail(err, SL_ENOMEM, "no memory for %zu sequences", s->n_seqs);
     for (size_t i = 0; i < s->n_seqs; i++)
         e->slot[i].said = e->said + i * (s->n_ctx + 1);
     e->event = sl_mem_zalloc(2 * l->n_outputs, sizeof *e->event);
@@ -68,7 +68,7 @@ static sl_status set_up(sl_engine *e, const sl_engine_options *o, sl_err *err)
         return sl_fail(err, SL_ENOMEM, "no memory for the events of a step");
     if ((rc = sl_sampler_create(&e->sampler, e->model->net->config.n_vocab, err)))
         return rc;
-    sl_plan_bind(&e->plan, e->workspace);
+    sl_plan_bind(&e->plan, e->workspace.data);
     return sl_batch_init(&e->batch, l, &heads, e->table, s->pages_per_seq, err);
 }
 
@@ -118,7 +118,8 @@ void sl_engine_destroy(sl_engine *e)
     sl_pool_destroy(e->pool);
     sl_kv_destroy(e->kv);
     sl_trace_destroy(e->trace);
-    sl_mem_unmap(e->workspace, e->workspace_bytes);
+    sl_pages_unmap(&e->workspace);
+    sl_copies_fini(&e->copies);
     sl_mem_unmap(e->said, e->said_bytes);
     sl_sampler_destroy(e->sampler);
     sl_arena_fini(&e->plan_arena);
@@ -448,7 +449,7 @@ static sl_status plan_step(sl_engine *e, sl_err *err)
     sl_arena_reset(&e->plan_arena);
     const sl_status rc = build_plan(e, err);
     if (!rc)
-        sl_plan_bind(&e->plan, e->workspace);
+        sl_plan_bind(&e->plan, e->workspace.data);
     sl_trace_end(e->trace, 0, "plan", SL_SPAN_SERIAL, -1, 0, begin, 0, 0);
     return rc;
 }
@@ -558,7 +559,7 @@ sl_status sl_engine_plan_write(const sl_engine *e, FILE *f, sl_err *err)
 {
     if (!e->plan.impl) /* eager, and the last step failed */
         return sl_fail(err, SL_ENOMEM, "no memory for a plan");
-    return sl_report_plan(e->model->net, &e->plan, f, err);
+    return sl_report_plan(e->net, &e->plan, f, err);
 }
 
 sl_status sl_engine_trace_write(const sl_engine *e, FILE *f, sl_err *err)

@@ -3,6 +3,7 @@
 #define SL_EXECUTOR_ENGINE_IN_H
 
 #include "executor/batch.h"
+#include "executor/copies.h"
 #include "executor/options.h"
 #include "executor/run.h"
 #include "module/sampler.h"
@@ -44,8 +45,9 @@ struct sl_engine {
     sl_kv *kv;
     sl_arena plan_arena;
     sl_plan plan;
-    void *workspace;
-    size_t workspace_bytes;
+    sl_copies copies;
+    const sl_net *net; /* the model's, or that of the copies */
+    sl_pages workspace;
     sl_memory memory;
     uint32_t *table; /* [n_seqs][pages_per_seq] */
     sl_slot *slot;   /* [n_seqs] */
@@ -69,6 +71,13 @@ struct sl_engine {
 };
 
 sl_sampling sl_request_sampling(const sl_request *r);
+
+/* ---- placement (placed.c) ---- */
+
+/* Weights as the settings say: left in the file, or copied; locked. Sets e->net. */
+sl_status sl_engine_place(sl_engine *e, const sl_engine_options *o, sl_err *err);
+/* The team, pinned as the settings say, each thread with its own node's copy of the weights. After the plan. */
+sl_status sl_engine_start_threads(sl_engine *e, sl_err *err);
 
 /* ---- events (events.c) ---- */
 

@@ -64,7 +64,7 @@ sl_status sl_engine_plan_size(const sl_engine *e, bool fused, bool graph, sl_eng
     o.every_barrier = graph ? false : o.every_barrier;
     *out = (sl_engine_size){ 0 };
     sl_arena_init(&arena, 1 << 18);
-    const sl_status rc = sl_plan_build(&plan, &arena, e->model->net, &o, err);
+    const sl_status rc = sl_plan_build(&plan, &arena, e->net, &o, err);
     for (size_t i = 0; !rc && i < plan.graph.n_ops; i++) {
         out->ops++;
         out->barriers += plan.barrier[i];
@@ -97,7 +97,7 @@ void sl_engine_fill(sl_engine *e, size_t seq, size_t n, uint64_t seed)
     sl_slot *slot = &e->slot[seq];
     assert(!slot->job && !slot->n_pos && n <= e->settings.n_ctx);
     uint32_t *table = e->table + seq * e->settings.pages_per_seq;
-    float *x = e->workspace; /* between steps nothing else is there; a row of queries is longer than C */
+    float *x = e->workspace.data; /* between steps nothing else is there; a row of queries is longer than C */
     for (size_t page = 0; page < sl_div_up(n, s->P); page++) {
         table[page] = sl_kv_page_take(e->kv);
         for (size_t i = 0; i < s->n_layers * s->n_heads; i++)

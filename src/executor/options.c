@@ -54,6 +54,28 @@ static sl_status pick(const char *option, const char *given, const char *const *
     return sl_fail(err, SL_EINVAL, "%s: \"%s\" is none of %s", option, given, list);
 }
 
+static sl_status read_placement(sl_settings *s, const sl_engine_options *o, sl_err *err)
+{
+    static const char *const weights[] = { "map", "copy", "copy-per-node", NULL };
+    static const char *const huge[] = { "off", "thp", "explicit", NULL };
+    static const char *const numa[] = { "off", "interleave", NULL };
+    static const char *const pin[] = { "auto", "off", "cores", NULL };
+    size_t w = 0, h = 0, n = 0, p = 0;
+    sl_status rc;
+    if ((rc = pick("--weights", o->weights, weights, &w, err)) ||
+        (rc = pick("--huge-pages", o->huge_pages, huge, &h, err)) || (rc = pick("--numa", o->numa, numa, &n, err)) ||
+        (rc = pick("--pin", o->pin, pin, &p, err)))
+        return rc;
+    s->weights = (sl_weights_mode)w;
+    s->n_copies = s->weights == SL_WEIGHTS_PER_NODE ? sl_nodes() : s->weights == SL_WEIGHTS_COPY;
+    s->mlock = o->mlock;
+    s->pages = (sl_pages_how){ .huge = (sl_huge)h, .lock = o->mlock, .interleave = n == 1 };
+    if (s->weights == SL_WEIGHTS_PER_NODE && p == SL_PIN_OFF)
+        return sl_fail(err, SL_EINVAL, "--weights copy-per-node needs threads that stay on their node, not --pin off");
+    s->pin = s->weights == SL_WEIGHTS_PER_NODE ? SL_PIN_CORES : (sl_pin)p;
+    return SL_OK;
+}
+
 static sl_status size_option(const char *option, size_t given, size_t fallback, size_t limit, size_t *out, sl_err *err)
 {
     *out = given ? given : fallback;
@@ -134,8 +156,8 @@ sl_status sl_settings_read(sl_settings *s, const sl_net *net, const sl_engine_op
     sl_limits *l = &env->limits;
     size_t act = 0, mode = 0, attn = 0;
     sl_status rc;
-    if ((rc = sl_cpu_isa_ceiling(&s->isa, err)) || (rc = pick("--act", o->act, act_words, &act, err)) ||
-        (rc = pick("--mode", o->mode, mode_words, &mode, err)) ||
+    if ((rc = sl_cpu_isa_ceiling(&s->isa, err)) || (rc = read_placement(s, o, err)) ||
+        (rc = pick("--act", o->act, act_words, &act, err)) || (rc = pick("--mode", o->mode, mode_words, &mode, err)) ||
         (rc = pick("--attn", o->attn, attn_words, &attn, err)) || (rc = read_fusion(o->fusion, &s->plan.fuse, err)) ||
         (rc = size_option("--threads", o->n_threads, sl_cpu_threads(), LIMIT_THREADS, &l->n_threads, err)) ||
         (rc = size_option("--parallel", o->n_seqs, 1, LIMIT_SEQS, &s->n_seqs, err)) ||

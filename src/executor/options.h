@@ -2,12 +2,15 @@
 #ifndef SL_EXECUTOR_OPTIONS_H
 #define SL_EXECUTOR_OPTIONS_H
 
+#include "base/pages.h"
 #include "executor/plan.h"
 #include "sluice/sluice.h"
 
 typedef enum sl_mode { SL_MODE_GRAPH, SL_MODE_EAGER } sl_mode;
 
 typedef enum sl_weights_mode { SL_WEIGHTS_MAP, SL_WEIGHTS_COPY, SL_WEIGHTS_PER_NODE } sl_weights_mode;
+
+typedef enum sl_pin { SL_PIN_AUTO, SL_PIN_OFF, SL_PIN_CORES } sl_pin;
 
 typedef struct sl_settings {
     sl_plan_options plan; /* env.k is not set */
@@ -20,6 +23,8 @@ typedef struct sl_settings {
     sl_weights_mode weights;
     size_t n_copies; /* of the weights; 0: mapped */
     bool mlock;
+    sl_pages_how pages; /* of KV cache, workspace and copies */
+    sl_pin pin;
     size_t n_seqs, pages_per_seq, trace_spans;
     bool prefix_cache;
     sl_isa isa;

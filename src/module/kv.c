@@ -8,7 +8,8 @@
 struct sl_kv {
     sl_kv_shape shape;
     size_t head_bytes, page_bytes;
-    unsigned char *data;
+    sl_pages block;
+    unsigned char *data; /* of the block */
     uint32_t *free_page; /* a stack */
     uint32_t *owners;    /* [n_pages] 0: free */
     size_t n_free;
@@ -37,7 +38,7 @@ size_t sl_kv_position_bytes(const sl_kv_shape *s)
     return sl_kv_token_bytes(s->type, s->C) * s->n_heads * 2 * s->n_layers;
 }
 
-sl_status sl_kv_create(sl_kv **out, const sl_kv_shape *shape, sl_err *err)
+sl_status sl_kv_create(sl_kv **out, const sl_kv_shape *shape, const sl_pages_how *how, sl_err *err)
 {
     *out = NULL;
     assert(shape->P && shape->P % 16 == 0);
@@ -54,11 +55,16 @@ sl_status sl_kv_create(sl_kv **out, const sl_kv_shape *shape, sl_err *err)
     kv->head_bytes = sl_kv_token_bytes(shape->type, shape->C) * shape->P;
     kv->free_page = sl_mem_zalloc(shape->n_pages, sizeof *kv->free_page);
     kv->owners = sl_mem_zalloc(shape->n_pages, sizeof *kv->owners);
-    kv->data = sl_mem_map(total);
-    if (!kv->free_page || !kv->owners || !kv->data) {
+    sl_status rc = SL_OK;
+    if (!kv->free_page || !kv->owners)
+        rc = sl_fail(err, SL_ENOMEM, "no memory for the table of %zu pages", shape->n_pages);
+    else if ((rc = sl_pages_map(&kv->block, total, how, err)))
+        rc = sl_fail_in(err, rc, "the KV cache");
+    if (rc) {
         sl_kv_destroy(kv);
-        return sl_fail(err, SL_ENOMEM, "no memory for a KV cache of %zu bytes", total);
+        return rc;
     }
+    kv->data = kv->block.data;
     for (size_t i = 0; i < shape->n_pages; i++)
         kv->free_page[i] = (uint32_t)(shape->n_pages - 1 - i);
     kv->n_free = shape->n_pages;
@@ -70,10 +76,15 @@ void sl_kv_destroy(sl_kv *kv)
 {
     if (!kv)
         return;
-    sl_mem_unmap(kv->data, kv->page_bytes * kv->shape.n_pages);
+    sl_pages_unmap(&kv->block);
     sl_mem_free(kv->free_page);
     sl_mem_free(kv->owners);
     sl_mem_free(kv);
+}
+
+const sl_pages *sl_kv_block(const sl_kv *kv)
+{
+    return &kv->block;
 }
 
 const sl_kv_shape *sl_kv_get_shape(const sl_kv *kv)

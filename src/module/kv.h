@@ -11,6 +11,7 @@
 #define SL_MODULE_KV_H
 
 #include <stdbool.h>
+#include "base/pages.h"
 #include "base/status.h"
 #include "kernels/kernels.h"
 
@@ -24,10 +25,11 @@ typedef struct sl_kv_shape {
 
 typedef struct sl_kv sl_kv;
 
-/* SL_ENOMEM; SL_EINVAL when the size overflows. */
-sl_status sl_kv_create(sl_kv **out, const sl_kv_shape *shape, sl_err *err);
+/* SL_ENOMEM; SL_EINVAL when the size overflows; SL_EUNSUPPORTED: pages as the system does not allow them. */
+sl_status sl_kv_create(sl_kv **out, const sl_kv_shape *shape, const sl_pages_how *how, sl_err *err);
 void sl_kv_destroy(sl_kv *kv); /* accepts NULL */
 
+const sl_pages *sl_kv_block(const sl_kv *kv);
 const sl_kv_shape *sl_kv_get_shape(const sl_kv *kv);
 bool sl_kv_page_bytes(const sl_kv_shape *shape, size_t *out); /* false on overflow */
 const char *sl_kv_type_name(sl_kv_type type);

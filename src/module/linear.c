@@ -208,17 +208,19 @@ static void run_tile(const sl_graph *g, const sl_op *op, sl_lane *lane, const sl
     const sl_env *env = lane->env;
     const sl_act_type type = act_of(op, env);
     const size_t n = tile->r1 - tile->r0, T = tile->t1 - tile->t0;
+    const sl_tensor w = sl_lane_weights(lane, &op->w[0]);
     if (op->epi == SL_EPI_SWIGLU) {
+        const sl_tensor w1 = sl_lane_weights(lane, &op->w[1]);
         float *up = y + T * n;
-        sl_linear(env->k, type, y, n, &op->w[0], tile->r0, tile->r1, act, tile->t0, tile->t1, scratch);
-        sl_linear(env->k, type, up, n, &op->w[1], tile->r0, tile->r1, act, tile->t0, tile->t1, scratch);
+        sl_linear(env->k, type, y, n, &w, tile->r0, tile->r1, act, tile->t0, tile->t1, scratch);
+        sl_linear(env->k, type, up, n, &w1, tile->r0, tile->r1, act, tile->t0, tile->t1, scratch);
         add_bias(env->k, y, n, op->bias[0], tile->r0, n, T);
         add_bias(env->k, up, n, op->bias[1], tile->r0, n, T);
         swiglu(g, op, lane, tile, y, up);
     } else {
         const size_t ld = sl_graph_info(g, op->out[0])->width;
         float *out = lane->value[op->out[0]] + tile->t0 * ld + tile->r0;
-        sl_linear(env->k, type, out, ld, &op->w[0], tile->r0, tile->r1, act, tile->t0, tile->t1, scratch);
+        sl_linear(env->k, type, out, ld, &w, tile->r0, tile->r1, act, tile->t0, tile->t1, scratch);
         add_bias(env->k, out, ld, op->bias[0], tile->r0, n, T);
         if (op->epi == SL_EPI_ADD)
             add_residual(g, op, lane, tile);
@@ -233,7 +235,8 @@ static void run_head_tile(const sl_op *op, sl_lane *lane, const sl_act *act, siz
     const unsigned which = index < hs->H ? 0 : index < hs->H + hs->Hkv ? 1 : 2;
     const size_t head = which == 0 ? index : which == 1 ? index - hs->H : index - hs->H - hs->Hkv;
     const sl_tile tile = { head * hs->C, (head + 1) * hs->C, t0, t1 };
-    sl_linear(lane->env->k, lane->env->act, y, hs->C, &op->w[which], tile.r0, tile.r1, act, t0, t1, scratch);
+    const sl_tensor w = sl_lane_weights(lane, &op->w[which]);
+    sl_linear(lane->env->k, lane->env->act, y, hs->C, &w, tile.r0, tile.r1, act, t0, t1, scratch);
     add_bias(lane->env->k, y, hs->C, op->bias[which], tile.r0, hs->C, t1 - t0);
     finish_head(op, lane, &tile, which, head, y);
     if (which == 0)

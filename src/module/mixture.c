@@ -240,7 +240,8 @@ static void exact_product(const sl_mix *c, float *y, size_t ld, const sl_tensor 
                           const float *x, size_t n)
 {
     const sl_act act = { .T = n, .K = c->D, .G = sl_div_up(c->D, 32), .f32 = x, .ldf = c->D };
-    sl_linear(c->env->k, SL_ACT_F32, y, ld, w, r0, r1, &act, 0, n, c->own.product);
+    const sl_tensor own = sl_lane_weights(c->lane, w);
+    sl_linear(c->env->k, SL_ACT_F32, y, ld, &own, r0, r1, &act, 0, n, c->own.product);
     c->lane->read_bytes += (r1 - r0) * w->row_bytes;
     c->lane->ops += 2 * (r1 - r0) * w->cols * n;
 }
@@ -374,8 +375,9 @@ static void up_tile(sl_mix *c, const sl_hit *h, const sl_act *x, size_t t0, size
     const sl_kernels *k = c->env->k;
     const size_t R = r1 - r0;
     float *y = c->own.y, *up = y + n * R;
-    sl_linear(k, c->env->act, y, R, h->gate, r0, r1, x, t0, t0 + n, c->own.product);
-    sl_linear(k, c->env->act, up, R, h->up, r0, r1, x, t0, t0 + n, c->own.product);
+    const sl_tensor wg = sl_lane_weights(c->lane, h->gate), wu = sl_lane_weights(c->lane, h->up);
+    sl_linear(k, c->env->act, y, R, &wg, r0, r1, x, t0, t0 + n, c->own.product);
+    sl_linear(k, c->env->act, up, R, &wu, r0, r1, x, t0, t0 + n, c->own.product);
     k->silu(y, y, n * R);
     k->mul(y, y, up, n * R);
     for (size_t i = 0; i < n; i++, y += R) {
@@ -438,7 +440,8 @@ static size_t down_products(sl_mix *c, float *y, size_t r0, size_t r1, size_t t0
         const size_t first = h->first + from;
         if (!n)
             continue;
-        sl_linear(c->env->k, c->env->act, y + at * R, R, h->down, r0, r1, h->inner, first, first + n, c->own.product);
+        const sl_tensor down = sl_lane_weights(c->lane, h->down);
+        sl_linear(c->env->k, c->env->act, y + at * R, R, &down, r0, r1, h->inner, first, first + n, c->own.product);
         c->lane->read_bytes += R * h->down->row_bytes;
         c->lane->ops += 2 * R * h->down->cols * n;
         if (h->expert == c->E)

@@ -29,6 +29,7 @@ typedef struct sl_env {
     sl_attn attn;
     size_t window; /* positions that attention sees, itself included; 0: all */
     sl_limits limits;
+    const size_t *copy_at; /* [n_threads] bytes from a weight to the thread's own copy of it; NULL: there is one */
 } sl_env;
 
 /* Consecutive tokens of one sequence in a step. */
@@ -77,6 +78,15 @@ void sl_lane_barrier(sl_lane *lane, const sl_op *op);
 static inline size_t sl_lane_rows(const sl_lane *lane, sl_rows rows)
 {
     return rows == SL_ROWS_TOKENS ? lane->step->n : rows == SL_ROWS_OUTPUTS ? lane->step->n_outputs : 1;
+}
+
+/* A matrix as this thread is to read it. */
+static inline sl_tensor sl_lane_weights(const sl_lane *lane, const sl_tensor *w)
+{
+    sl_tensor own = *w;
+    if (lane->env->copy_at)
+        own.data = (const char *)w->data + lane->env->copy_at[lane->thread];
+    return own;
 }
 
 /* The page of a sequence that holds position `pos`. */

@@ -2,6 +2,7 @@
  * that), tiles go out once, and parked threads cost nothing. With --bench: what a barrier costs. */
 #include "base/pool.h"
 
+#include <sched.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -238,14 +239,63 @@ static int run_bench(void)
     return 0;
 }
 
+static void note_mask(void *arg, size_t thread)
+{
+    cpu_set_t *mask = arg;
+    sched_getaffinity(0, sizeof mask[thread], &mask[thread]);
+}
+
+/* Each thread on a CPU of its own, or all on the set; the caller has its own mask again when the run has ended. */
+static void test_pin(void **state)
+{
+    (void)state;
+    cpu_set_t own, after, mask[3];
+    sl_cpu_use use;
+    sl_pool *p = NULL;
+    sched_getaffinity(0, sizeof own, &own);
+    sl_cpu_get_use(&use);
+    assert_int_equal(sl_pool_create(&p, 3, NULL), SL_OK);
+    assert_int_equal(sl_pool_pin(p, &use.cores, true, NULL), SL_OK);
+    sl_pool_run(p, note_mask, mask);
+    for (size_t i = 0; i < 3; i++) {
+        assert_int_equal(CPU_COUNT(&mask[i]), 1);
+        assert_true(CPU_ISSET(sl_pool_cpu_of(&use.cores, i, 3), &mask[i]));
+    }
+    sched_getaffinity(0, sizeof after, &after);
+    assert_true(CPU_EQUAL(&own, &after));
+    assert_int_equal(sl_pool_pin(p, &use.cores, false, NULL), SL_OK);
+    sl_pool_run(p, note_mask, mask);
+    for (size_t i = 0; i < 3; i++)
+        assert_int_equal(CPU_COUNT(&mask[i]), use.n_fast);
+    sl_pool_destroy(p);
+}
+
+static void test_spread(void **state)
+{
+    (void)state;
+    sl_cpu_set set = { 0 };
+    for (size_t cpu = 0; cpu < 32; cpu += 2)
+        sl_cpu_set_add(&set, cpu);
+    const size_t four[] = { 0, 8, 16, 24 };
+    for (size_t i = 0; i < 4; i++)
+        assert_int_equal(sl_pool_cpu_of(&set, i, 4), four[i]);
+    for (size_t i = 0; i < 16; i++)
+        assert_int_equal(sl_pool_cpu_of(&set, i, 16), 2 * i);
+    assert_int_equal(sl_pool_cpu_of(&set, 17, 20), 2);
+}
+
 int main(int argc, char **argv)
 {
     if (argc == 2 && strcmp(argv[1], "--bench") == 0)
         return run_bench();
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_runs_and_barriers),   cmocka_unit_test(test_many_short_runs),
-        cmocka_unit_test(test_parked_threads_wake), cmocka_unit_test(test_idle_costs_nothing),
+        cmocka_unit_test(test_runs_and_barriers),
+        cmocka_unit_test(test_many_short_runs),
+        cmocka_unit_test(test_parked_threads_wake),
+        cmocka_unit_test(test_idle_costs_nothing),
         cmocka_unit_test(test_create_errors),
+        cmocka_unit_test(test_pin),
+        cmocka_unit_test(test_spread),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

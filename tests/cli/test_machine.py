@@ -155,5 +155,44 @@ class Context(unittest.TestCase):
             group.remove()
 
 
+class Placement(unittest.TestCase):
+    def test_effects_are_told(self):
+        for option in ("--no-mmap", "--weights=copy", "--weights=copy-per-node", "--numa=interleave"):
+            r = good(*ONE, option)
+            self.assertRegex(r.errors, r"(?m)^weights: [\d.]+ [KM]iB in memory of .* in huge pages, .* locked")
+            self.assertRegex(r.errors, r"(?m)^KV cache: .* in memory of")
+        self.assertIn("copied", good(*ONE, "--no-mmap").errors)
+        self.assertIn("copied", good("info", LLAMA, "--no-mmap").text)
+        self.assertNotIn("in huge pages", good(*ONE).errors)
+
+    def test_one_node_is_told(self):
+        if os.path.exists("/sys/devices/system/node/node1"):
+            self.skipTest("this machine has several nodes")
+        self.assertIn("one node: nothing to place", good(*ONE, "--numa", "interleave").errors)
+
+    def test_what_the_system_refuses(self):
+        try:
+            with open("/sys/kernel/mm/hugepages/hugepages-2048kB/free_hugepages", encoding="ascii") as f:
+                if int(f.read()):
+                    self.skipTest("this machine has huge pages set aside")
+        except OSError:
+            pass
+        r = sluice(*ONE, "--huge-pages", "explicit")
+        self.assertEqual(r.code, 1)
+        self.assertRegex(r.errors, r"\d+ huge pages of 2 MiB are needed, the system has 0 free .*vm.nr_hugepages")
+
+    def test_transparent_huge_pages(self):
+        r = sluice(*ONE, "--huge-pages", "thp", "--weights", "copy")
+        if r.code == 1:
+            self.assertIn("transparent huge pages are switched off here", r.errors)
+            self.skipTest(r.errors)
+        self.assertRegex(r.errors, r"(?m)^weights: .* in huge pages")
+
+    def test_words(self):
+        for option in ("--weights=disk", "--huge-pages=1G", "--numa=distribute", "--pin=yes"):
+            r = sluice(*ONE, option)
+            self.assertEqual((r.code, option.split("=", 1)[0] in r.errors), (2, True))
+
+
 if __name__ == "__main__":
     unittest.main()

@@ -63,7 +63,7 @@ static void open_fixture(fixture *f, const setting *s, bool outlier)
     sl_err err = { 0 };
     *f = (fixture){ 0 };
     sl_kernels_init(&f->kernels, s->isa);
-    if (sl_kv_create(&f->kv, &shape, &err))
+    if (sl_kv_create(&f->kv, &shape, NULL, &err))
         fail_msg("%s", err.msg);
     f->table = sl_mem_zalloc(n_pages, sizeof *f->table);
     f->k = sl_mem_zalloc(s->n * N_KV * WIDTH, sizeof *f->k);

@@ -1,0 +1,149 @@
+#include "executor/copies.h"
+
+#include <stddef.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+#include "base/num.h"
+
+#define STRIDE_OF ((size_t)2 << 20) /* copies begin on huge pages, which lie on one node */
+
+/* Where each tensor of the file goes, in file order. */
+typedef struct places {
+    const sl_weights *w;
+    size_t n;
+    size_t *at; /* [n] */
+    size_t bytes;
+} places;
+
+static sl_status place(places *p, const sl_weights *w, sl_err *err)
+{
+    *p = (places){ .w = w, .n = sl_weights_count(w) };
+    p->at = sl_mem_zalloc(p->n, sizeof *p->at);
+    if (!p->at)
+        return sl_fail(err, SL_ENOMEM, "no memory for the places of %zu tensors", p->n);
+    for (size_t i = 0; i < p->n; i++) {
+        p->at[i] = p->bytes; /* the file has them all, so the sum is no larger than it is */
+        p->bytes += sl_round_up((size_t)sl_weights_at(w, i)->bytes, SL_MEM_ALIGN);
+    }
+    return SL_OK;
+}
+
+static void let_go(const void *p, size_t bytes)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin = (uintptr_t)p & ~(page - 1);
+    madvise((void *)begin, (uintptr_t)p + bytes - begin, MADV_DONTNEED);
+}
+
+static void copy_all(const places *p, char *to, uint64_t done, uint64_t total, sl_on_copy *on_copy, void *user)
+{
+    for (size_t i = 0; i < p->n; i++) {
+        const sl_weight_info *t = sl_weights_at(p->w, i);
+        if (on_copy)
+            on_copy(user, done + p->at[i], total);
+        memcpy(to + p->at[i], t->tensor.data, (size_t)t->bytes);
+        let_go(t->tensor.data, (size_t)t->bytes);
+    }
+}
+
+/* Experts are parts of a tensor of the file. */
+static void move(const places *p, const char *base, sl_tensor *t)
+{
+    const char *data = t->data;
+    for (size_t i = 0; data && i < p->n; i++) {
+        const sl_weight_info *whole = sl_weights_at(p->w, i);
+        const char *begin = whole->tensor.data;
+        if (data >= begin && data < begin + whole->bytes) {
+            t->data = base + p->at[i] + (data - begin);
+            return;
+        }
+    }
+}
+
+/* A list of E experts of one layer. */
+static bool move_experts(sl_copies *c, const places *p, const sl_tensor **list, size_t E)
+{
+    if (!*list)
+        return true;
+    sl_tensor *moved = sl_arena_alloc(&c->arena, E, sizeof *moved);
+    if (!moved)
+        return false;
+    memcpy(moved, *list, E * sizeof *moved);
+    for (size_t e = 0; e < E; e++)
+        move(p, c->block.data, &moved[e]);
+    *list = moved;
+    return true;
+}
+
+static bool move_layer(sl_copies *c, const places *p, sl_layer *l)
+{
+    const size_t first = offsetof(sl_layer, attn_norm), last = offsetof(sl_layer, shared_mix);
+    const size_t E = c->net.config.router.E;
+    for (size_t at = first; at <= last; at += sizeof(sl_tensor)) /* nothing but tensors from the one to the other */
+        move(p, c->block.data, (sl_tensor *)(void *)((char *)l + at));
+    return move_experts(c, p, &l->expert_gate, E) && move_experts(c, p, &l->expert_up, E) &&
+           move_experts(c, p, &l->expert_down, E);
+}
+
+_Static_assert((offsetof(sl_layer, shared_mix) - offsetof(sl_layer, attn_norm)) % sizeof(sl_tensor) == 0 &&
+                   offsetof(sl_layer, shared_mix) + sizeof(sl_tensor) == offsetof(sl_layer, expert_gate),
+               "move_layer knows where tensors are");
+
+static sl_status move_net(sl_copies *c, const places *p, const sl_net *net, sl_err *err)
+{
+    c->net = *net;
+    c->net.layer = c->layer;
+    memcpy(c->layer, net->layer, net->config.n_layers * sizeof *net->layer);
+    for (size_t l = 0; l < net->config.n_layers; l++)
+        if (!move_layer(c, p, &c->layer[l]))
+            return sl_fail(err, SL_ENOMEM, "no memory for the experts of layer %zu", l);
+    sl_tensor *const others[] = { &c->net.embed, &c->net.out_norm, &c->net.head, &c->net.rope_divisor };
+    for (size_t i = 0; i < SL_COUNT(others); i++)
+        move(p, c->block.data, others[i]);
+    return SL_OK;
+}
+
+static sl_status fill(sl_copies *c, const places *p, const sl_net *net, const sl_settings *s, sl_on_copy *on_copy,
+                      void *user, sl_err *err)
+{
+    size_t total = 0;
+    c->n = s->n_copies;
+    c->stride = sl_round_up(p->bytes, STRIDE_OF);
+    c->layer = sl_mem_zalloc(net->config.n_layers, sizeof *c->layer);
+    c->offset = sl_mem_zalloc(s->plan.env.limits.n_threads, sizeof *c->offset);
+    if (!c->layer || !c->offset || !sl_mul_ok(c->stride, c->n, &total))
+        return sl_fail(err, SL_ENOMEM, "no memory for the table of %zu copies", c->n);
+    const sl_status rc = sl_pages_map(&c->block, total, &s->pages, err);
+    if (rc)
+        return sl_fail_in(err, rc, "copying the weights");
+    for (size_t k = 0; k < c->n; k++) {
+        char *to = (char *)c->block.data + k * c->stride;
+        if (s->weights == SL_WEIGHTS_PER_NODE && sl_nodes() > 1)
+            sl_pages_prefer_node(to, c->stride,
+                                 k); /* refused: they lie where they were first touched; measured later */
+        copy_all(p, to, k * p->bytes, c->n * p->bytes, on_copy, user);
+    }
+    return move_net(c, p, net, err);
+}
+
+sl_status sl_copies_make(sl_copies *c, const sl_net *net, const sl_settings *s, sl_on_copy *on_copy, void *user,
+                         sl_err *err)
+{
+    places p;
+    *c = (sl_copies){ 0 };
+    sl_arena_init(&c->arena, 1 << 16);
+    sl_status rc = place(&p, net->weights, err);
+    if (!rc)
+        rc = fill(c, &p, net, s, on_copy, user, err);
+    sl_mem_free(p.at);
+    return rc;
+}
+
+void sl_copies_fini(sl_copies *c)
+{
+    sl_pages_unmap(&c->block);
+    sl_arena_fini(&c->arena);
+    sl_mem_free(c->layer);
+    sl_mem_free(c->offset);
+    *c = (sl_copies){ 0 };
+}

@@ -1,0 +1,188 @@
+/* test_placement.c - weights copied, huge pages, locked pages, nodes, pinned threads: the same bits, and an account of
+ * what became of each. */
+#include <setjmp.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <cmocka.h>
+#include <stdio.h>
+#include <string.h>
+#include "base/mem.h"
+#include "base/num.h"
+#include "base/pages.h"
+#include "support/runner.h"
+#include "support/tree.h"
+
+static const char *const models[] = { TEST_DATA "/gguf/llama-small-Q4_0/llama-small-Q4_0.gguf",
+                                      TEST_DATA "/gguf/qwen3moe-small-Q8_0/qwen3moe-small-Q8_0.gguf" };
+
+static sl_model *model;
+static const int32_t prompt[] = { 1, 5, 9, 200, 17, 3, 44, 90, 2, 8, 61 };
+
+static bool allowed(const sl_engine_options *o, sl_err *err)
+{
+    sl_engine *e = NULL;
+    const sl_status rc = sl_engine_create(&e, model, o, err);
+    assert_true(rc == SL_OK || (rc == SL_EUNSUPPORTED && err->msg[0] && !e));
+    sl_engine_destroy(e);
+    return !rc;
+}
+
+static void assert_same_bits(const sl_engine_options *o, const char *what)
+{
+    run_result want = { 0 }, got = { 0 };
+    sl_err err = { 0 };
+    if (!allowed(o, &err)) {
+        printf("SKIPPED: %s: %s\n", what, err.msg);
+        return;
+    }
+    run_alone(model, &(sl_engine_options){ .n_threads = 1, .fusion = o->fusion }, prompt, SL_COUNT(prompt), 6, &want);
+    run_alone(model, o, prompt, SL_COUNT(prompt), 6, &got);
+    assert_int_equal(got.n_rows, want.n_rows);
+    if (memcmp(want.logits, got.logits, want.n_rows * want.n_vocab * sizeof(float)) != 0)
+        fail_msg("%s: other bits", what);
+    run_result_free(&want);
+    run_result_free(&got);
+}
+
+static void the_same_bits(void **state)
+{
+    (void)state;
+    static const struct {
+        sl_engine_options o;
+        const char *what;
+    } cases[] = {
+        { { .weights = "copy" }, "copy" },
+        { { .weights = "copy", .mode = "eager", .n_threads = 3 }, "copy, eager" },
+        { { .weights = "copy", .fusion = "none", .n_threads = 2 }, "copy, nothing fused" },
+        { { .weights = "copy-per-node", .n_threads = 2 }, "copy-per-node" },
+        { { .weights = "copy", .huge_pages = "thp", .n_threads = 2 }, "thp" },
+        { { .huge_pages = "explicit" }, "explicit huge pages" },
+        { { .mlock = true }, "mlock" },
+        { { .numa = "interleave" }, "interleave" },
+        { { .pin = "cores", .n_threads = 2 }, "pinned" },
+        { { .pin = "cores", .n_threads = 5 }, "more threads than cores, pinned" },
+    };
+    for (size_t i = 0; i < SL_COUNT(cases); i++)
+        assert_same_bits(&cases[i].o, cases[i].what);
+}
+
+/* A machine of two nodes, of which this one has but the first: two copies, one for each thread. */
+static void two_nodes(void **state)
+{
+    (void)state;
+    static const char *const modes[] = { "graph", "eager" };
+    sl_memory one, two;
+    sl_err err = { 0 };
+    for (size_t cpu = 0; cpu < 64; cpu++) {
+        char path[64];
+        snprintf(path, sizeof path, "sys/devices/system/cpu/cpu%zu/node%zu/cpulist", cpu, cpu % 2);
+        tree_put(path, "");
+    }
+    tree_put("sys/devices/system/node/has_memory", "0-1\n");
+    const sl_engine_options o = { .weights = "copy-per-node" };
+    assert_int_equal(sl_engine_estimate(model, &o, &one, &err), SL_OK);
+    sl_nodes_pretend(tree_root);
+    assert_int_equal(sl_nodes(), 2);
+    assert_int_equal(sl_node_of_cpu(3), 1);
+    assert_int_equal(sl_engine_estimate(model, &o, &two, &err), SL_OK);
+    for (size_t i = 0; i < 2; i++)
+        assert_same_bits(&(sl_engine_options){ .weights = "copy-per-node", .n_threads = 2, .mode = modes[i] },
+                         "two nodes");
+    sl_nodes_pretend(NULL);
+    if (sl_nodes() == 1)
+        assert_int_equal(two.weights, 2 * one.weights);
+}
+
+static void heard(void *user, uint64_t done, uint64_t total)
+{
+    uint64_t *last = user;
+    assert_true(done >= *last && done < total);
+    *last = done;
+}
+
+static void the_account(void **state)
+{
+    (void)state;
+    sl_model_info info;
+    sl_page_use w, kv, ws;
+    sl_err err = { 0 };
+    uint64_t last = 0;
+    sl_engine *e = NULL;
+    sl_model_describe(model, &info);
+    assert_int_equal(
+        sl_engine_create(&e, model, &(sl_engine_options){ .weights = "copy", .on_copy = heard, .user = &last }, &err),
+        SL_OK);
+    assert_true(last > 0);
+    sl_engine_pages(e, &w, &kv, &ws);
+    assert_true(w.bytes >= info.weight_bytes && w.resident >= info.weight_bytes / 4096 * 4096);
+    assert_int_equal(w.n_nodes, sl_nodes());
+    assert_true(kv.bytes > 0 && kv.resident == 0 && ws.bytes > 0 && w.locked == 0);
+    sl_engine_destroy(e);
+    e = NULL;
+    if (sl_engine_create(&e, model, &(sl_engine_options){ .mlock = true }, &err) == SL_OK) {
+        sl_engine_pages(e, &w, &kv, &ws);
+        assert_true(w.locked >= info.weight_bytes / 4096 * 4096);
+    } else
+        printf("SKIPPED: %s\n", err.msg);
+    sl_engine_destroy(e);
+}
+
+static void words_are_checked(void **state)
+{
+    (void)state;
+    static const struct {
+        sl_engine_options o;
+        const char *word;
+    } cases[] = {
+        { { .weights = "mmap" }, "--weights" },
+        { { .huge_pages = "1G" }, "--huge-pages" },
+        { { .numa = "distribute" }, "--numa" },
+        { { .pin = "yes" }, "--pin" },
+        { { .weights = "copy-per-node", .pin = "off" }, "--pin off" },
+    };
+    for (size_t i = 0; i < SL_COUNT(cases); i++) {
+        sl_engine *e = NULL;
+        sl_err err = { 0 };
+        assert_int_equal(sl_engine_create(&e, model, &cases[i].o, &err), SL_EINVAL);
+        if (!strstr(err.msg, cases[i].word))
+            fail_msg("\"%s\" does not name %s", err.msg, cases[i].word);
+    }
+}
+
+static void without_memory(void **state)
+{
+    (void)state;
+    sl_status rc = SL_ENOMEM;
+    long n = 0;
+    for (; rc; n++) {
+        sl_engine *e = NULL;
+        sl_err err = { 0 };
+        sl_mem_fail_after(n);
+        rc = sl_engine_create(&e, model, &(sl_engine_options){ .weights = "copy", .n_threads = 2 }, &err);
+        sl_mem_fail_after(-1);
+        assert_true(rc ? rc == SL_ENOMEM && !e && err.msg[0] : e != NULL);
+        sl_engine_destroy(e);
+    }
+    assert_true(n > 10);
+}
+
+int main(void)
+{
+    int failed = 0;
+    for (size_t i = 0; i < SL_COUNT(models); i++) {
+        sl_err err = { 0 };
+        if (sl_model_open(&model, models[i], &err)) {
+            fprintf(stderr, "%s\n", err.msg);
+            return 1;
+        }
+        const struct CMUnitTest tests[] = {
+            cmocka_unit_test(the_same_bits),  cmocka_unit_test_setup_teardown(two_nodes, tree_make, tree_remove),
+            cmocka_unit_test(the_account),    cmocka_unit_test(words_are_checked),
+            cmocka_unit_test(without_memory),
+        };
+        failed += cmocka_run_group_tests_name(models[i], tests, NULL, NULL);
+        sl_model_close(model);
+    }
+    return failed;
+}
