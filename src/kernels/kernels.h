@@ -56,7 +56,8 @@ typedef void sl_quantize_fn(const sl_act *act, size_t t0, size_t t1);
 
 /* dst: the panel of rows r0..r0+8 (rows at or past `r1` repeat row r1 - 1) and columns
  * k0..k1, k0 and k1 multiples of 32 and of the format's block except k1 = K. Nothing outside rows r0..r1 is read.
- * A panel is aligned to 32 bytes. */
+ * A panel is one piece of group_bytes for each 32 columns, so that it may be decoded in parts; it is aligned to 32
+ * bytes. */
 typedef void sl_panel_decode_fn(void *dst, const sl_tensor *w, size_t r0, size_t r1, size_t k0, size_t k1);
 
 /* y[t][0..rows) += panel of columns k0..k1 times x rows t0..t1; rows <= 8, y[t] starts at

@@ -1,7 +1,7 @@
 /* scalar/linear.c - the matrix path in plain C: two panel types that hold every format, as its reference in
  * quant/ decodes it.
  *
- *   f32   the values, [8 rows][columns]
+ *   f32   the values
  *   int   groups of 32 columns: whole numbers q with w = d * q + m, for the 8-bit activations; formats that have
  *         no such groups go as f32
  *
@@ -20,12 +20,20 @@ static const uint8_t *row_at(const sl_tensor *w, size_t r, size_t r1)
 
 /* ---- f32 ---------------------------------------------------------------------- */
 
+/* A panel is [groups][8 rows][32 columns]; of the last group, what the row has. */
 static void decode_f32(void *dst, const sl_tensor *w, size_t r0, size_t r1, size_t k0, size_t k1)
 {
     const sl_quant *quant = sl_quant_get(w->format);
+    const size_t step = SL_MAX(quant->block, (size_t)SL_GROUP);
     float *out = dst;
-    for (size_t i = 0; i < SL_PANEL_ROWS; i++, out += k1 - k0)
-        quant->decode_row(out, row_at(w, r0 + i, r1) + k0 / quant->block * quant->block_bytes, k1 - k0);
+    for (size_t k = k0; k < k1; k += step, out += step * SL_PANEL_ROWS)
+        for (size_t i = 0; i < SL_PANEL_ROWS; i++) {
+            float values[SL_SUPER];
+            const size_t n = SL_MIN(step, k1 - k);
+            quant->decode_row(values, row_at(w, r0 + i, r1) + k / quant->block * quant->block_bytes, n);
+            for (size_t j = 0; j < n; j++)
+                out[(j / SL_GROUP * SL_PANEL_ROWS + i) * SL_GROUP + j % SL_GROUP] = values[j];
+        }
 }
 
 static void micro_f32(float *y, size_t ldy, const void *panel, size_t rows, size_t k0, size_t k1, const sl_act *x,
@@ -34,10 +42,10 @@ static void micro_f32(float *y, size_t ldy, const void *panel, size_t rows, size
     for (size_t t = t0; t < t1; t++, y += ldy) {
         const float *a = x->f32 + t * x->ldf + k0;
         for (size_t r = 0; r < rows; r++) {
-            const float *b = (const float *)panel + r * (k1 - k0);
+            const float *b = (const float *)panel + r * SL_GROUP;
             float acc = first ? 0.0f : y[r];
             for (size_t i = 0; i < k1 - k0; i++)
-                acc += b[i] * a[i];
+                acc += b[i / SL_GROUP * SL_GROUP * SL_PANEL_ROWS + i % SL_GROUP] * a[i];
             y[r] = acc;
         }
     }
