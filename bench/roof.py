@@ -4,7 +4,7 @@
                sum over weight types of linear operations / that type's peak
                + attention operations / f32 peak)
 
-bytes: every tensor that a step reads, once per step, and the keys and values of each
+bytes: every tensor that a step reads, once per step (of experts those that tokens would hit at random), and the keys and values of each
 sequence; of an embedding that is not the head only the rows looked up. Operations: a
 multiply-add is 2. A prompt needs logits at its last position only.
 """
@@ -78,6 +78,8 @@ class Model:
         by_name = {t.name: t for t in tensors}
         self.embedding = by_name["token_embd.weight"]
         self.head = by_name.get("output.weight", self.embedding)
+        self.experts = meta.get(f"{arch}.expert_count", 0)
+        self.used = meta.get(f"{arch}.expert_used_count", 0)
         self.body = [t for t in tensors if t not in (self.embedding, self.head)]
 
     def _linear(self, cost, tensor, tokens):
@@ -89,8 +91,13 @@ class Model:
         head_steps, head_tokens = (steps, test.tokens) if test.kind == "tg" else (1, 1)
         c = Cost()
         for t in self.body:
-            c.bytes += steps * t.bytes
-            self._linear(c, t, test.tokens)
+            if len(t.shape) == 3:  # one matrix for each expert, of which those are read that random picks would hit
+                hit = 1 - (1 - self.used / self.experts) ** (test.tokens / steps)
+                c.bytes += round(steps * t.bytes * hit)
+                self._linear(c, t, test.tokens * self.used / self.experts)
+            else:
+                c.bytes += steps * t.bytes
+                self._linear(c, t, test.tokens)
         c.bytes += head_steps * self.head.bytes
         self._linear(c, self.head, head_tokens)
         if self.head is not self.embedding:

@@ -56,7 +56,10 @@ typedef struct sl_model_info {
     size_t n_layers, n_vocab, n_ctx_train;
     size_t d_model, d_ff, n_heads, n_kv_heads, head_dim;
     size_t window; /* positions that attention sees; 0: all */
-    size_t n_params;
+    size_t n_params, n_active; /* n_active: those that one token goes through; its row of the embedding */
+    size_t active_bytes;       /* of the tensors, for one token */
+    size_t n_experts, n_experts_used; /* of a layer, and by one token of them; 0: no mixtures of experts */
+    size_t d_expert;                  /* width of one */
     size_t file_bytes, weight_bytes;
     bool tied; /* the output matrix is the embedding */
     size_t n_tensors;
@@ -70,6 +73,7 @@ typedef struct sl_tensor_info {
     uint32_t n_dims;
     uint64_t dims[4]; /* innermost first */
     uint64_t bytes;
+    size_t n_experts; /* whose matrices it holds; 0: all tokens go through it */
 } sl_tensor_info;
 SL_API void sl_model_tensor(const sl_model *m, size_t i, sl_tensor_info *out); /* i < n_tensors, file order */
 
@@ -253,6 +257,8 @@ typedef struct sl_engine_stats {
     uint64_t kept_tokens;   /* of prompts, found in the cache (prefix_cache); prompt_tokens are those that were read */
     uint64_t barriers;      /* executed */
     uint64_t written_bytes; /* to the workspace */
+    uint64_t mixtures;      /* of experts that ran fused, one for each layer and step that has one */
+    uint64_t experts_hit;   /* in them: experts that some token of the step picked */
     size_t kv_pages_used, kv_pages;
 } sl_engine_stats;
 SL_API void sl_engine_get_stats(const sl_engine *e, sl_engine_stats *out);

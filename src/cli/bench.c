@@ -20,6 +20,7 @@ typedef struct sl_measured {
     sl_bench_test test;
     double tok_s, median, min, max; /* tok_s: all runs together */
     double bytes, roof_share;       /* of one run; share 0: not measured */
+    double experts_hit;             /* by a step in a layer; 0: no experts */
 } sl_measured;
 
 typedef struct sl_benching {
@@ -134,6 +135,7 @@ static sl_exit measure(sl_benching *b, sl_measured *m)
     }
     sl_cli_progress_end();
     qsort(b->seconds, n, sizeof *b->seconds, by_value);
+    m->experts_hit = r.experts_hit;
     m->tok_s = tokens * (double)n / total;
     m->median = tokens / (0.5 * (b->seconds[n / 2] + b->seconds[(n - 1) / 2]));
     m->min = tokens / b->seconds[n - 1];
@@ -163,7 +165,7 @@ static sl_exit hold_against_roof(sl_benching *b)
     bool needed[SL_PEAK_COUNT] = { false };
     sl_engine_describe(sl_bench_engine(b->bench), &info);
     for (size_t i = 0; i < b->n; i++) {
-        const sl_bench_cost c = sl_bench_test_cost(b->session.model, &info, &b->m[i].test);
+        const sl_bench_cost c = sl_bench_test_cost(b->session.model, &info, &b->m[i].test, b->m[i].experts_hit);
         b->m[i].bytes = c.bytes;
         for (size_t p = 0; p < SL_PEAK_COUNT; p++)
             needed[p] |= c.ops[p] > 0.0;
@@ -181,7 +183,7 @@ static sl_exit hold_against_roof(sl_benching *b)
     }
     for (size_t i = 0; i < b->n; i++) {
         sl_measured *m = &b->m[i];
-        const sl_bench_cost c = sl_bench_test_cost(b->session.model, &info, &m->test);
+        const sl_bench_cost c = sl_bench_test_cost(b->session.model, &info, &m->test, m->experts_hit);
         const double seconds = (double)(m->test.n * m->test.seqs) / m->median;
         m->roof_share = sl_bench_roof_seconds(&c, b->read_gb_s, b->peak_g_s) / seconds;
     }
@@ -198,6 +200,13 @@ static json_t *share_json(const sl_measured *m)
 static double bytes_per_token(const sl_measured *m)
 {
     return m->bytes / (double)(m->test.n * m->test.seqs);
+}
+
+static json_t *with_experts(json_t *out, const sl_measured *m)
+{
+    if (out && m->experts_hit > 0.0)
+        json_object_set_new(out, "experts_hit", json_real(m->experts_hit));
+    return out;
 }
 
 static json_t *prompt_json(const sl_measured *m)
@@ -219,7 +228,8 @@ static sl_exit print_json(const sl_benching *b, const sl_model_info *model, cons
     json_t *pp = json_array(), *tg = json_array(), *roof = json_object();
     for (size_t i = 0; i < b->n; i++) {
         const bool prompt = b->m[i].test.kind == SL_BENCH_PROMPT;
-        json_array_append_new(prompt ? pp : tg, prompt ? prompt_json(&b->m[i]) : generate_json(&b->m[i]));
+        json_array_append_new(prompt ? pp : tg,
+                              with_experts(prompt ? prompt_json(&b->m[i]) : generate_json(&b->m[i]), &b->m[i]));
     }
     if (b->read_gb_s > 0.0)
         json_object_set_new(roof, "read_GBs", json_real(b->read_gb_s));
@@ -251,6 +261,12 @@ static void print_table(const sl_benching *b, const sl_model_info *model, const 
         printf("%-16s %10.2f %10.2f %10.2f %9s %9.2f\n", name, m->median, m->min, m->max, share,
                1e-9 * bytes_per_token(m) * m->median);
     }
+    for (size_t i = 0; i < b->n && model->n_experts; i++)
+        if (b->m[i].experts_hit > 0.0) {
+            char name[64];
+            name_test(&b->m[i].test, name, sizeof name);
+            printf("%s: %.1f of %zu experts hit by a step in a layer\n", name, b->m[i].experts_hit, model->n_experts);
+        }
     printf("\npp: tokens of a prompt read; tg: tokens generated, @ at that depth, x that many sequences.\n");
     if (b->read_gb_s > 0.0)
         printf("tokens/s is the median. The roof: reading %.1f GB/s, multiplying at the peak of its instructions.\n",
@@ -304,8 +320,6 @@ static sl_exit load(sl_benching *b)
     if (!code &&
         (sl_bench_create(&b->bench, s->model, &s->options, &err) || sl_bench_prepare(b->bench, &all, NULL, &err)))
         code = sl_cli_fail(&err);
-    if (!code && b->args->fill[0] == 'r')
-        sl_bench_fill_random(b->bench);
     s->load_s += sl_cli_now() - begin;
     return code;
 }
@@ -336,8 +350,6 @@ static const sl_opt own[] = {
       SL_ARG(bench_depth), 0, 0, NULL },
     { "batch", "b", "N[,N]", "sequences that generate together (default 1)", SL_OPT_TEXT, SL_ARG(bench_seqs), 0, 0,
       NULL },
-    { "fill", NULL, "WITH", "how a depth is reached: tokens (default) are read, random keys and values are drawn",
-      SL_OPT_WORD, SL_ARG(fill), 0, 0, "tokens|random" },
     { "repeats", "r", "N", "runs of each test, 1 to 10000 (default 5)", SL_OPT_INT, SL_ARG(repeats), 1, 10000, NULL },
     { "no-warmup", NULL, NULL, "time the very first run, too", SL_OPT_FLAG, SL_ARG(no_warmup), 0, 0, NULL },
     { "serve-lines", NULL, NULL, "stay loaded and answer the line protocol of bench/README.md", SL_OPT_FLAG,

@@ -86,6 +86,8 @@ static void print_model(const sl_model *m, const sl_model_info *i)
     printf("  name          %s\n", i->name);
     printf("  architecture  %s: %zu layer%s, width %zu, feed-forward %zu\n", i->arch, i->n_layers,
            sl_cli_s(i->n_layers), i->d_model, i->d_ff);
+    if (i->n_experts)
+        printf("  experts       %zu of width %zu, %zu for each token\n", i->n_experts, i->d_expert, i->n_experts_used);
     printf("  attention     %zu head%s of %zu, %zu for keys and values", i->n_heads, sl_cli_s(i->n_heads), i->head_dim,
            i->n_kv_heads);
     if (i->window)
@@ -97,6 +99,9 @@ static void print_model(const sl_model *m, const sl_model_info *i)
         printf("                no tokenizer: %s\n", why.msg);
     printf("  context       %zu position%s in training\n", i->n_ctx_train, sl_cli_s(i->n_ctx_train));
     printf("  parameters    %s (%zu)\n", sl_cli_count(i->n_params).text, i->n_params);
+    if (i->n_experts)
+        printf("                %s (%zu) for one token, %s of the weights\n", sl_cli_count(i->n_active).text,
+               i->n_active, sl_cli_bytes(i->active_bytes).text);
     printf("  file          %s, %zu tensor%s; chat template: %s\n", sl_cli_bytes(i->file_bytes).text, i->n_tensors,
            sl_cli_s(i->n_tensors), sl_text_chat_template(sl_model_text(m), NULL) ? "yes" : "no");
 }
@@ -186,6 +191,12 @@ static sl_exit print_json(const sl_session *s, const sl_args *args, const sl_mod
         sl_text_has_tokenizer(sl_model_text(s->model), NULL), "chat_template",
         sl_text_chat_template(sl_model_text(s->model), NULL) != NULL, "supported", !i->unsupported, "engine",
         e ? engine_json(e) : json_null());
+    if (out && i->n_experts)
+        json_object_set_new(out, "experts",
+                            json_pack("{s:I, s:I, s:I, s:I, s:I}", "count", (json_int_t)i->n_experts, "used",
+                                      (json_int_t)i->n_experts_used, "width", (json_int_t)i->d_expert,
+                                      "n_active_params", (json_int_t)i->n_active, "bytes_per_token",
+                                      (json_int_t)i->active_bytes));
     if (out && args->tensors)
         json_object_set_new(out, "tensors", tensors_json(s->model, i->n_tensors));
     sl_str_fini(&formats);

@@ -549,6 +549,8 @@ void sl_engine_get_stats(const sl_engine *e, sl_engine_stats *out)
     *out = e->stats;
     out->barriers = e->counts.barriers;
     out->written_bytes = e->counts.written_bytes;
+    out->mixtures = e->counts.mixtures;
+    out->experts_hit = e->counts.experts_hit;
     out->kv_pages = e->settings.kv.n_pages;
     out->kv_pages_used = out->kv_pages - sl_kv_pages_free(e->kv);
 }

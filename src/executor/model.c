@@ -1,5 +1,6 @@
 #include "executor/model.h"
 
+#include "models/experts.h"
 #include "text/text.h"
 
 sl_status sl_model_open(sl_model **out, const char *path, sl_err *err)
@@ -68,6 +69,11 @@ void sl_model_describe(const sl_model *m, sl_model_info *out)
         .head_dim = c->C,
         .window = c->window,
         .n_params = n->n_params,
+        .n_active = n->n_active,
+        .active_bytes = n->active_bytes,
+        .n_experts = c->router.E,
+        .n_experts_used = c->router.K,
+        .d_expert = c->f,
         .file_bytes = (size_t)sl_weights_file_bytes(n->weights),
         .weight_bytes = n->weight_bytes,
         .tied = n->tied,
@@ -84,7 +90,8 @@ void sl_model_tensor(const sl_model *m, size_t i, sl_tensor_info *out)
                              .supported = w->tensor.format != SL_FORMAT_COUNT,
                              .n_dims = w->n_dims,
                              .dims = { w->dims[0], w->dims[1], w->dims[2], w->dims[3] },
-                             .bytes = w->bytes };
+                             .bytes = w->bytes,
+                             .n_experts = sl_experts_in_tensor(&m->net->config, w->name) };
 }
 
 const sl_text *sl_model_text(const sl_model *m)

@@ -6,7 +6,7 @@ typedef struct sl_walk {
     sl_kv *kv;
     sl_pool *pool;
     sl_trace *trace;
-    uint64_t barriers;
+    uint64_t barriers, mixtures, experts_hit;
 } sl_walk;
 
 static void run_thread(void *arg, size_t thread)
@@ -29,10 +29,15 @@ static void run_thread(void *arg, size_t thread)
         lane.shared = p->shared[i];
         lane.tiles = p->tiles + i * SL_OP_PHASES;
         lane.read_bytes = lane.ops = 0;
+        lane.experts = (sl_span_experts){ 0 };
         const uint64_t begin = sl_trace_begin(w->trace);
         p->impl[i]->run(&p->graph, op, &lane);
-        sl_trace_end(w->trace, thread, op->name, SL_SPAN_OP, op->layer, (uint32_t)w->step->n, begin, lane.read_bytes,
-                     lane.ops);
+        sl_trace_end_experts(w->trace, thread, op->name, SL_SPAN_OP, op->layer, (uint32_t)w->step->n, begin,
+                             lane.read_bytes, lane.ops, &lane.experts);
+        if (thread == 0 && lane.experts.hit) {
+            w->mixtures++;
+            w->experts_hit += lane.experts.hit;
+        }
     }
     p->written[thread * 8] = lane.written_bytes;
     if (thread == 0)
@@ -46,6 +51,8 @@ void sl_run_step(sl_plan *p, const sl_step *step, sl_kv *kv, sl_pool *pool, sl_t
         sl_tiles_reset(&p->tiles[i]);
     sl_pool_run(pool, run_thread, &walk);
     counts->barriers += walk.barriers;
+    counts->mixtures += walk.mixtures;
+    counts->experts_hit += walk.experts_hit;
     for (size_t t = 0; t < sl_pool_threads(pool); t++)
         counts->written_bytes += p->written[t * 8];
 }

@@ -9,6 +9,8 @@
 typedef struct sl_run_counts {
     uint64_t barriers;      /* executed, between and inside operations */
     uint64_t written_bytes; /* to the workspace, by all threads */
+    uint64_t mixtures;      /* run, one for each layer and step that has one */
+    uint64_t experts_hit;   /* in them, each expert once */
 } sl_run_counts;
 
 /* Run one step. trace may be NULL. No heap call, no clock read without trace. */

@@ -176,6 +176,8 @@ static sl_status run_once(sl_bench *b, const sl_bench_test *t, sl_bench_result *
     sl_status rc = fill(b, prompt ? 0 : t->depth, prompt ? 1 : t->seqs, err);
     if (rc)
         return rc;
+    sl_engine_stats before, after;
+    sl_engine_get_stats(b->engine, &before);
     const uint64_t begin = sl_trace_now();
     if (prompt)
         rc = read_prompt(b, 0, t->n, true, err);
@@ -186,6 +188,10 @@ static sl_status run_once(sl_bench *b, const sl_bench_test *t, sl_bench_result *
         drop_engine(b);
         return rc;
     }
+    sl_engine_get_stats(b->engine, &after);
+    if (after.mixtures > before.mixtures)
+        out->experts_hit =
+            (double)(after.experts_hit - before.experts_hit) / (double)(after.mixtures - before.mixtures);
     rewind_all(b, b->depth);
     out->tokens += prompt ? t->n : t->n * t->seqs;
     out->seconds += 1e-9 * (double)(end - begin);

@@ -24,6 +24,7 @@ typedef struct sl_bench_result {
     size_t runs;
     double seconds;            /* around the steps alone */
     uint64_t begin_ns, end_ns; /* of the last run, by the clock of trace.h */
+    double experts_hit; /* in a layer's step of the last run, on average; 0: no mixtures, or expanded ones (--fusion) */
 } sl_bench_result;
 
 typedef struct sl_bench sl_bench;
@@ -60,7 +61,8 @@ typedef struct sl_bench_cost {
     double ops[SL_PEAK_COUNT]; /* by the sequence of instructions that bounds them */
 } sl_bench_cost;
 
-sl_bench_cost sl_bench_test_cost(const sl_model *m, const sl_engine_info *e, const sl_bench_test *t);
+/* hit: experts that a step hits in a layer, on average, as a run of the test told; 0: as random picks would. */
+sl_bench_cost sl_bench_test_cost(const sl_model *m, const sl_engine_info *e, const sl_bench_test *t, double hit);
 /* The peak that most operations of a cost are held against. */
 sl_peak sl_bench_main_peak(const sl_bench_cost *c);
 /* max(bytes / bandwidth, sum of operations / peak), in seconds; peak_g_s in 1e9 operations a second. */

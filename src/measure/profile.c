@@ -258,6 +258,7 @@ sl_status sl_profile_run(sl_profile *p, sl_bench *b, const sl_bench_test *t, siz
         p->idle_share -= cpu_seconds(&after) - cpu_seconds(&before);
         seconds += steps.run[i].seconds;
     }
+    p->experts_hit = rc ? 0.0 : steps.run[runs - 1].experts_hit;
     p->idle_share = 1.0 + p->idle_share / (seconds * (double)info.n_threads);
     p->idle_share = SL_MAX(p->idle_share, 0.0);
     if (!rc)
@@ -297,7 +298,7 @@ void sl_profile_hold(sl_profile *p, const sl_model *m, const sl_engine *e, const
     sl_engine_describe(e, &info);
     hold_account(&p->all, machine);
     hold_account(&p->quiet, machine);
-    const sl_bench_cost cost = sl_bench_test_cost(m, &info, &p->test);
+    const sl_bench_cost cost = sl_bench_test_cost(m, &info, &p->test, p->experts_hit);
     if (p->run_s > 0.0 && machine->read_gb_s > 0.0)
         p->roof_share = sl_bench_roof_seconds(&cost, machine->read_gb_s, machine->peak_g_s) / p->run_s;
 }

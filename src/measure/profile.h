@@ -59,6 +59,7 @@ typedef struct sl_profile {
     sl_profile_account all, quiet;
     double run_s;          /* a run of quiet steps */
     double roof_share;     /* of that run */
+    double experts_hit;    /* by a step in a layer, on average; 0: not known, or no experts */
     double idle_share;     /* of all threads' time in which no CPU ran them */
     uint64_t major_faults; /* pages read from disk meanwhile */
 } sl_profile;

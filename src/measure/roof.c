@@ -1,4 +1,5 @@
 /* roof.c - the least time that a test can take on a machine; bench/roof.py says the same. */
+#include <math.h>
 #include <string.h>
 #include "base/num.h"
 #include "measure/bench.h"
@@ -46,7 +47,26 @@ static double head_bytes(const sl_engine_info *e, size_t width)
     return (double)width * (strcmp(e->kv_type, "f32") == 0 ? 4.0 : 2.0);
 }
 
-sl_bench_cost sl_bench_test_cost(const sl_model *m, const sl_engine_info *e, const sl_bench_test *test)
+/* Experts that a step of T tokens hits if each picks K of E at random: all but those that nobody picks. */
+static double expected_hits(const sl_model_info *m, double tokens)
+{
+    const double E = (double)m->n_experts;
+    return E * (1.0 - pow(1.0 - (double)m->n_experts_used / E, tokens));
+}
+
+/* Of the experts in a tensor the share that is read, and the share that a token goes through. */
+static void add_experts(sl_bench_cost *c, const sl_engine_info *e, const sl_model_info *m, const sl_tensor_info *t,
+                        const sl_bench_counts *n, double hit)
+{
+    const double E = (double)m->n_experts;
+    if (hit <= 0.0)
+        hit = expected_hits(m, n->tokens / n->steps);
+    c->bytes += n->steps * (double)t->bytes * hit / E;
+    c->ops[sl_peak_of(t->format, strcmp(e->act, "int8") == 0)] +=
+        2.0 * elements(t) * n->tokens * (double)m->n_experts_used / E;
+}
+
+sl_bench_cost sl_bench_test_cost(const sl_model *m, const sl_engine_info *e, const sl_bench_test *test, double hit)
 {
     const sl_bench_counts n = count(e, test);
     sl_bench_cost c = { 0 };
@@ -60,6 +80,8 @@ sl_bench_cost sl_bench_test_cost(const sl_model *m, const sl_engine_info *e, con
             add_tensor(&c, e, &t, n.head_steps, n.head_tokens);
         else if (embedding) /* only the rows looked up */
             c.bytes += n.tokens * (double)t.bytes / (double)t.dims[1];
+        else if (t.n_experts)
+            add_experts(&c, e, &info, &t, &n, hit);
         else
             add_tensor(&c, e, &t, n.steps, n.tokens);
     }

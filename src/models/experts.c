@@ -1,6 +1,7 @@
 #include "models/experts.h"
 
 #include <math.h>
+#include <string.h>
 
 #define EXPERTS_MAX 65536 /* numbers of experts are whole in f32, and lists of them small */
 
@@ -77,4 +78,9 @@ sl_status sl_experts_config(sl_config *c, const sl_weights *w, sl_err *err)
 bool sl_experts_in_layer(const sl_config *c, size_t layer)
 {
     return c->router.E && layer >= c->n_dense_first;
+}
+
+size_t sl_experts_in_tensor(const sl_config *c, const char *name)
+{
+    return strstr(name, "_exps.") ? c->router.E : 0;
 }

@@ -9,5 +9,7 @@
 sl_status sl_experts_config(sl_config *c, const sl_weights *w, sl_err *err);
 /* Whether a layer's feed-forward block is a mixture. */
 bool sl_experts_in_layer(const sl_config *c, size_t layer);
+/* How many experts' matrices a tensor of the checkpoint holds; 0: it is no expert's. */
+size_t sl_experts_in_tensor(const sl_config *c, const char *name);
 
 #endif

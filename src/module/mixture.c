@@ -348,6 +348,21 @@ static void find_hits(sl_mix *c)
     }
 }
 
+static void tell(const sl_mix *c)
+{
+    sl_span_experts *x = &c->lane->experts;
+    *x = (sl_span_experts){ .picks = (uint32_t)(c->T * c->K), .least = UINT32_MAX };
+    for (size_t i = 0; i < c->own.n_hits; i++) {
+        const sl_hit *h = &c->own.hit[i];
+        if (h->expert == c->E)
+            break;
+        x->hit++;
+        x->least = SL_MIN(x->least, (uint32_t)h->n);
+        x->most = SL_MAX(x->most, (uint32_t)h->n);
+        x->bytes += h->gate->rows * (h->gate->row_bytes + h->up->row_bytes) + h->down->rows * h->down->row_bytes;
+    }
+}
+
 /* ---- gate and up --------------------------------------------------------------- */
 
 /* The token of row i of a hit. */
@@ -507,6 +522,8 @@ static void run(const sl_graph *g, const sl_op *op, sl_lane *lane)
         route_narrow(&c);
     sort_picks(&c);
     find_hits(&c);
+    if (lane->thread == 0)
+        tell(&c);
     size_t i = 0, end = 0;
     sl_runs runs = { 0 };
     while (sl_tiles_take_run(&lane->tiles[1], &runs, c.own.n_tiles, lane->n_threads, &i, &end))

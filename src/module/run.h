@@ -70,6 +70,7 @@ typedef struct sl_lane {
     uint64_t read_bytes, ops; /* by this thread, in this operation */
     uint64_t written_bytes;   /* by this thread, in this step */
     sl_trace *trace;          /* NULL: off */
+    sl_span_experts experts;  /* of this operation, thread 0 */
 } sl_lane;
 
 /* Wait for all threads, before `op` or between two parts of it. */

@@ -43,6 +43,12 @@ static void write_span(FILE *f, const sl_span *s, size_t thread, uint64_t zero_n
     if (s->layer >= 0)
         fprintf(f, "\"layer\":%" PRId32 ",", s->layer);
     fprintf(f, "\"tokens\":%" PRIu32 ",\"bytes\":%" PRIu64 ",\"ops\":%" PRIu64, s->n_tokens, s->bytes, s->ops);
+    const sl_span_experts *x = &s->experts;
+    if (x->hit > 0)
+        fprintf(f,
+                ",\"experts\":%" PRIu32 ",\"expert_tokens\":{\"least\":%" PRIu32 ",\"mean\":%.2f,\"most\":%" PRIu32
+                "},\"expert_bytes\":%" PRIu64,
+                x->hit, x->least, (double)x->picks / (double)x->hit, x->most, x->bytes);
     if (ns > 0) /* bytes per nanosecond are GB/s */
         fprintf(f, ",\"GB/s\":%.3f,\"GFLOP/s\":%.3f", (double)s->bytes / (double)ns, (double)s->ops / (double)ns);
     fputs("}}", f);

@@ -6,7 +6,9 @@
 #include <string.h>
 
 #include "base/mem.h"
+#include "base/num.h"
 #include "trace/account.h"
+#include "trace/trace_in.h"
 
 #define NAME_WIDTH 24
 
@@ -50,6 +52,32 @@ static void print_table(const sl_account *a, uint64_t n_lost, FILE *f)
     fputc('\n', f);
 }
 
+/* What the mixtures of these steps asked of their experts; thread 0 has told it. */
+static void print_experts(const sl_trace *t, const sl_interval *steps, size_t n_steps, FILE *f)
+{
+    uint64_t n = 0, hit = 0, picks = 0, bytes = 0;
+    uint32_t least = UINT32_MAX, most = 0;
+    size_t step = 0;
+    for (size_t i = 0; i < sl_trace_kept(t, 0); i++) {
+        const sl_span *s = sl_trace_span(t, 0, i);
+        while (step < n_steps && steps[step].end_ns < s->end_ns)
+            step++;
+        if (step == n_steps || !s->experts.hit || s->begin_ns < steps[step].begin_ns)
+            continue;
+        n++;
+        hit += s->experts.hit;
+        picks += s->experts.picks;
+        bytes += s->experts.bytes;
+        least = SL_MIN(least, s->experts.least);
+        most = SL_MAX(most, s->experts.most);
+    }
+    if (n > 0)
+        fprintf(f,
+                "experts: %.2f hit in a layer's step, %" PRIu64 " bytes of them; tokens of each: least %" PRIu32
+                ", mean %.2f, most %" PRIu32 "\n",
+                (double)hit / (double)n, bytes / n, least, (double)picks / (double)hit, most);
+}
+
 sl_status sl_trace_summary(const sl_trace *t, FILE *f, sl_err *err)
 {
     sl_interval *steps = NULL;
@@ -61,6 +89,7 @@ sl_status sl_trace_summary(const sl_trace *t, FILE *f, sl_err *err)
         rc = sl_trace_account(t, steps, n_steps, &a, err);
     if (!rc) {
         print_table(&a, n_lost, f);
+        print_experts(t, steps, n_steps, f);
         if (fflush(f) != 0 || ferror(f))
             rc = sl_fail(err, SL_EIO, "writing the summary: %s", strerror(errno));
     }

@@ -20,6 +20,13 @@ typedef enum sl_span_kind {
     SL_SPAN_SERIAL, /* a part of a step that thread 0 does alone, while the others have nothing to do */
 } sl_span_kind;
 
+/* What a step asked of the experts of one layer; told by thread 0. hit 0: no such operation. */
+typedef struct sl_span_experts {
+    uint32_t hit, picks;  /* experts that some token picked; picks of all tokens: their tokens together */
+    uint32_t least, most; /* tokens of one of those that were hit */
+    uint64_t bytes;       /* of their matrices */
+} sl_span_experts;
+
 /* `name` must outlive the trace (a literal, or text of the plan). Bytes and operations are what
  * this thread read and computed in the span. The spans of one thread follow one another or lie
  * wholly one in the other (a barrier inside an operation), and are added in the order of their ends. */
@@ -31,6 +38,7 @@ typedef struct sl_span {
     uint32_t step; /* of sl_trace_next_step; sl_trace_add sets it */
     uint64_t begin_ns, end_ns;
     uint64_t bytes, ops;
+    sl_span_experts experts;
 } sl_span;
 
 /* `capacity` spans for each thread; when a ring is full the oldest go, and are counted. SL_EINVAL for
@@ -44,13 +52,14 @@ void sl_trace_next_step(sl_trace *t);
 void sl_trace_add(sl_trace *t, size_t thread, const sl_span *span);
 
 /* After the threads have stopped. Chrome's trace format: one array, first the names of the threads, then X events, time
- * in microseconds, args with step, layer, tokens, bytes, GB/s, GFLOP/s. */
+ * in microseconds, args with step, layer, tokens, bytes, GB/s, GFLOP/s, and of a mixture its experts. */
 sl_status sl_trace_write(const sl_trace *t, FILE *f, sl_err *err);
 /* A table by operation: calls (the most by one thread), time, share, bytes, GB/s, GFLOP/s, then the
  * waiting at barriers and the rest. Times are summed over the threads, each without the spans inside
  * it; the column adds up to wall time of the steps x threads, to the nanosecond. Rates are those of all
- * threads that took part together. Steps of which spans were overwritten are left out. Without a step
- * span, all from the first begin to the last end counts as one step. SL_EIO, SL_ENOMEM. */
+ * threads that took part together; below it, of mixtures, how many experts a step hit. Steps of which spans were
+ * overwritten are left out. Without a step span, all from the first begin to the last end counts as one step. SL_EIO,
+ * SL_ENOMEM. */
 sl_status sl_trace_summary(const sl_trace *t, FILE *f, sl_err *err);
 
 /* For the step: the clock is read only where there is a trace. */
@@ -63,8 +72,10 @@ static inline uint64_t sl_trace_begin(const sl_trace *t)
     return 0;
 #endif
 }
-static inline void sl_trace_end(sl_trace *t, size_t thread, const char *name, sl_span_kind kind, int32_t layer,
-                                uint32_t n_tokens, uint64_t begin_ns, uint64_t bytes, uint64_t ops)
+/* experts: NULL for none. */
+static inline void sl_trace_end_experts(sl_trace *t, size_t thread, const char *name, sl_span_kind kind, int32_t layer,
+                                        uint32_t n_tokens, uint64_t begin_ns, uint64_t bytes, uint64_t ops,
+                                        const sl_span_experts *experts)
 {
 #if SL_TRACE
     if (__builtin_expect(t != NULL, 0)) {
@@ -75,12 +86,19 @@ static inline void sl_trace_end(sl_trace *t, size_t thread, const char *name, sl
                                .begin_ns = begin_ns,
                                .end_ns = sl_trace_now(),
                                .bytes = bytes,
-                               .ops = ops };
+                               .ops = ops,
+                               .experts = experts ? *experts : (sl_span_experts){ 0 } };
         sl_trace_add(t, thread, &span);
     }
 #else
     (void)t, (void)thread, (void)name, (void)kind, (void)layer, (void)n_tokens, (void)begin_ns, (void)bytes, (void)ops;
+    (void)experts;
 #endif
+}
+static inline void sl_trace_end(sl_trace *t, size_t thread, const char *name, sl_span_kind kind, int32_t layer,
+                                uint32_t n_tokens, uint64_t begin_ns, uint64_t bytes, uint64_t ops)
+{
+    sl_trace_end_experts(t, thread, name, kind, layer, n_tokens, begin_ns, bytes, ops, NULL);
 }
 
 #endif

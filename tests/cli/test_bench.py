@@ -4,7 +4,9 @@ import subprocess
 import unittest
 
 import cli
-from cli import LLAMA, Terminal, good, sluice
+from cli import DATA, LLAMA, Terminal, good, sluice
+
+EXPERTS = f"{DATA}/gguf/qwen3moe-small-Q4_0/qwen3moe-small-Q4_0.gguf"
 
 
 class Json(unittest.TestCase):
@@ -35,20 +37,31 @@ class Json(unittest.TestCase):
         j = good("bench", LLAMA, "-p", "0", "-n", "1", "-r", "1", "--json", "-q").json
         self.assertEqual(j["tg"][0]["bytes_per_token"], weights + kv)
 
+    def test_experts_of_a_token(self):
+        """Of the experts' tensors two of six; of several tokens at once those that were hit, as the run tells."""
+        info = good("info", EXPERTS, "--json", "--tensors").json
+        experts = sum(t["bytes"] for t in info["tensors"] if "_exps." in t["name"])
+        rest = sum(t["bytes"] for t in info["tensors"] if "_exps." not in t["name"] and t["name"] != "token_embd.weight")
+        embedding = next(t for t in info["tensors"] if t["name"] == "token_embd.weight")
+        row = embedding["bytes"] // embedding["shape"][0]
+        head_dim = next(t for t in info["tensors"] if t["name"] == "blk.0.attn_k_norm.weight")["shape"][0]
+        kv = 2 * 2 * info["n_layers"] * info["n_kv_heads"] * head_dim
+        self.assertEqual(info["experts"]["bytes_per_token"], rest + row + experts // 3)
+        self.assertEqual((info["experts"]["count"], info["experts"]["used"], info["experts"]["width"]), (6, 2, 32))
+        one, many = good("bench", EXPERTS, "-p", "0", "-n", "1", "-b", "1,16", "-r", "1", "--json", "-q").json["tg"]
+        self.assertEqual(one["experts_hit"], 2)
+        self.assertEqual(one["bytes_per_token"], rest + row + experts // 3 + kv)
+        self.assertTrue(2 < many["experts_hit"] <= 6)
+        self.assertAlmostEqual(many["bytes_per_token"], row + kv + (rest + experts * many["experts_hit"] / 6) / 16, delta=1)
+        # expanded, nobody counts: as random picks would hit
+        expanded, = good("bench", EXPERTS, "-p", "0", "-n", "1", "-b", "16", "-r", "1", "--fusion", "none", "--json", "-q").json["tg"]
+        hit = 6 * (1 - (4 / 6) ** 16)
+        self.assertAlmostEqual(expanded["bytes_per_token"], row + kv + (rest + experts * hit / 6) / 16, delta=1)
+
     def test_table(self):
         text = good("bench", LLAMA, "-p", "8", "-n", "2", "-d", "4", "-b", "2", "-r", "1").text
         self.assertRegex(text, r"(?m)^pp8 +[\d.]+")
         self.assertRegex(text, r"(?m)^tg2@4x2 +[\d.]+")
-
-    def test_random_depth(self):
-        """A depth of keys and values that nobody computed: the same positions, bytes and kinds of figures."""
-        def tg(*args):
-            return good("bench", LLAMA, "-p", "0", "-n", "2", "-d", "100", "-r", "1", "--json", "-q", *args).json["tg"][0]
-        for kv in ("f16", "int8"):
-            a, b = tg("--kv-type", kv), tg("--kv-type", kv, "--fill", "random")
-            self.assertEqual((a["depth"], a["bytes_per_token"]), (b["depth"], b["bytes_per_token"]))
-            self.assertGreater(b["tok_s"], 0)
-        self.assertEqual(sluice("bench", LLAMA, "--fill", "zeros").code, 2)
 
     def test_one_is_no_plural(self):
         text = good("bench", LLAMA, "-p", "8", "-n", "0", "-r", "1", "-t", "1").text

@@ -1,4 +1,5 @@
 """`sluice info`: what it says agrees with the file and with itself."""
+import math
 import os
 import struct
 import tempfile
@@ -38,6 +39,20 @@ class Info(unittest.TestCase):
         for word in (LLAMA, "llama", "attn_q", "Q4_0", "KV cache", "workspace", "total", "threads", "kernels"):
             self.assertIn(word, text)
         self.assertIn("blk.0.attn_q.weight", good("info", LLAMA, "--tensors").text)
+
+    def test_experts(self):
+        path = f"{DATA}/gguf/qwen3moe-small-Q4_0/qwen3moe-small-Q4_0.gguf"
+        j = good("info", path, "--json", "--tensors").json
+        self.assertEqual(j["n_params"], sum(math.prod(t["shape"]) for t in j["tensors"]))
+        experts = sum(math.prod(t["shape"]) for t in j["tensors"] if "_exps." in t["name"])
+        width = next(t["shape"] for t in j["tensors"] if t["name"] == "token_embd.weight")
+        self.assertEqual(j["experts"]["n_active_params"],
+                         j["n_params"] - experts + experts // 3 - (width[0] - 1) * width[1])
+        text = good("info", path).text
+        self.assertIn("6 of width 32, 2 for each token", text)
+        self.assertIn("for one token", text)
+        self.assertIn("2 of 6 experts", good("info", path, "--plan").text)
+        self.assertNotIn("experts", good("info", LLAMA).text)
 
     def test_plan(self):
         fused, bare = (good("info", LLAMA, "--plan", "--fusion", f).text for f in ("all", "none"))

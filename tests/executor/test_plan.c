@@ -167,6 +167,34 @@ static void a_step_costs_what_the_plan_says(void **state)
     }
 }
 
+/* Each step and layer once; one token hits its two of six experts, many all that their picks name. */
+static void experts_are_counted(void **state)
+{
+    (void)state;
+    sl_model *m = NULL;
+    sl_engine *e = NULL;
+    sl_err err = { 0 };
+    sl_engine_stats read, all;
+    run_result r = { 0 };
+    int32_t prompt[40] = { 0 };
+    for (int32_t i = 0; i < 40; i++)
+        prompt[i] = i * 7;
+    assert_int_equal(sl_model_open(&m, QWEN3MOE, &err), SL_OK);
+    assert_int_equal(sl_engine_create(&e, m, &(sl_engine_options){ .n_threads = 2, .n_outputs = 40 }, &err), SL_OK);
+    run_submit(e, prompt, 40, 4, &r);
+    assert_int_equal(sl_engine_step(e, &err), SL_OK);
+    sl_engine_get_stats(e, &read);
+    assert_int_equal(read.mixtures, 2);
+    assert_true(read.experts_hit > 2 * 2 && read.experts_hit <= 2 * 6);
+    run_all(e);
+    sl_engine_get_stats(e, &all);
+    assert_int_equal(all.mixtures - read.mixtures, 2 * (all.steps - read.steps));
+    assert_int_equal(all.experts_hit - read.experts_hit, 2 * (all.mixtures - read.mixtures));
+    sl_engine_destroy(e);
+    sl_model_close(m);
+    run_result_free(&r);
+}
+
 static void flash_needs_a_quarter_of_plain(void **state)
 {
     (void)state;
@@ -185,8 +213,11 @@ static void flash_needs_a_quarter_of_plain(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(a_layer_has_five_operations),    cmocka_unit_test(a_layer_of_experts_has_four),
-        cmocka_unit_test(placement_never_overlaps),       cmocka_unit_test(a_step_costs_what_the_plan_says),
+        cmocka_unit_test(a_layer_has_five_operations),
+        cmocka_unit_test(a_layer_of_experts_has_four),
+        cmocka_unit_test(experts_are_counted),
+        cmocka_unit_test(placement_never_overlaps),
+        cmocka_unit_test(a_step_costs_what_the_plan_says),
         cmocka_unit_test(flash_needs_a_quarter_of_plain),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

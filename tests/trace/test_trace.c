@@ -175,6 +175,44 @@ static void test_summary_adds_up(void **state)
 }
 
 /* Three steps of four spans in a ring of nine: the first step has lost spans and is left out. */
+static void test_experts(void **state)
+{
+    (void)state;
+    sl_trace *t = make(2, 16);
+    for (size_t step = 0; step < 2; step++) {
+        sl_span s = { .name = "experts", .layer = 3, .begin_ns = 100 + 100 * step, .end_ns = 150 + 100 * step };
+        sl_trace_add(t, 1, &s); /* only thread 0 tells */
+        s.experts = step ? (sl_span_experts){ .hit = 6, .picks = 12, .least = 2, .most = 2, .bytes = 600 }
+                         : (sl_span_experts){ .hit = 2, .picks = 8, .least = 1, .most = 7, .bytes = 200 };
+        sl_trace_add(t, 0, &s);
+        add(t, 0, "step", SL_SPAN_STEP, 90 + 100 * step, 160 + 100 * step);
+    }
+    char *text = text_of(sl_trace_summary, t);
+    assert_non_null(strstr(
+        text, "experts: 4.00 hit in a layer's step, 400 bytes of them; tokens of each: least 1, mean 2.50, most 7\n"));
+    free(text);
+    text = text_of(sl_trace_write, t);
+    json_t *list = json_loads(text, 0, NULL);
+    size_t told = 0;
+    for (size_t i = 0; i < json_array_size(list); i++) {
+        const json_t *args = json_object_get(json_array_get(list, i), "args"), *n = json_object_get(args, "experts");
+        const json_t *tokens = json_object_get(args, "expert_tokens");
+        if (!n)
+            continue;
+        told++;
+        if (json_integer_value(n) != 2)
+            continue;
+        assert_int_equal(json_integer_value(json_object_get(tokens, "least")), 1);
+        assert_int_equal(json_integer_value(json_object_get(tokens, "most")), 7);
+        assert_true(json_real_value(json_object_get(tokens, "mean")) == 4.0);
+        assert_int_equal(json_integer_value(json_object_get(args, "expert_bytes")), 200);
+    }
+    assert_int_equal(told, 2);
+    json_decref(list);
+    free(text);
+    sl_trace_destroy(t);
+}
+
 static void test_summary_of_a_full_ring(void **state)
 {
     (void)state;
@@ -443,6 +481,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(test_summary_by_hand),
         cmocka_unit_test(test_summary_adds_up),
+        cmocka_unit_test(test_experts),
         cmocka_unit_test(test_summary_of_a_full_ring),
         cmocka_unit_test(test_summary_without_steps),
         cmocka_unit_test(test_summary_many_rows),
