@@ -33,8 +33,9 @@ extern "C" {
 
 typedef struct sl_model sl_model;
 
-/* Map a .gguf file (or any part of a split model), check it, read its vocabulary if it has one. SL_ENOTFOUND, SL_EIO,
- * SL_EFORMAT, SL_EUNSUPPORTED, SL_ENOMEM; the text names file and tensor or key. */
+/* Map a .gguf file (or any part of a split model) or a Hugging Face folder (config.json, safetensors), check it, read
+ * its vocabulary if it has one. Weights themselves are not read. SL_ENOTFOUND, SL_EIO, SL_EFORMAT, SL_EUNSUPPORTED,
+ * SL_ENOMEM; the text names file and tensor or key. */
 SL_API sl_status sl_model_open(sl_model **out, const char *path, sl_err *err);
 /* Hears of each tensor before it is checked, with the bytes done so far and in all. */
 typedef void sl_on_check(void *user, const char *tensor, uint64_t done, uint64_t total);
@@ -52,10 +53,11 @@ SL_API void sl_model_close(sl_model *m); /* accepts NULL; after every engine of 
 SL_API bool sl_model_has_file(const sl_model *m, const char *path);
 
 typedef struct sl_model_info {
-    const char *path, *arch, *name; /* name: general.name, or the file's */
+    const char *path, *arch, *name; /* name: general.name, or that of the file or folder */
     size_t n_layers, n_vocab, n_ctx_train;
     size_t d_model, d_ff, n_heads, n_kv_heads, head_dim;
-    size_t window; /* positions that attention sees; 0: all */
+    size_t window;          /* positions that attention sees in layers that have a window; 0: none has */
+    size_t n_window_layers; /* how many have */
     size_t n_params, n_active; /* n_active: those that one token goes through; its row of the embedding */
     size_t active_bytes;       /* of the tensors, for one token */
     size_t n_experts, n_experts_used; /* of a layer, and by one token of them; 0: no mixtures of experts */

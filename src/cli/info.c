@@ -15,14 +15,19 @@ typedef struct sl_tensor_class {
     uint64_t bytes;
 } sl_tensor_class;
 
-/* "blk.7.attn_q.weight" -> "attn_q" */
+/* "blk.7.attn_q.weight" -> "attn_q", "model.layers.7.self_attn.q_proj.weight" -> "self_attn.q_proj" */
 static void class_name(const char *name, char *out, size_t size)
 {
-    if (strncmp(name, "blk.", 4) == 0) {
-        name += 4 + strspn(name + 4, "0123456789");
-        name += *name == '.';
+    static const char *const layers[] = { "blk.", "model.layers." };
+    for (size_t i = 0; i < SL_COUNT(layers); i++) {
+        const size_t n = strlen(layers[i]), digits = strspn(name + SL_MIN(n, strlen(name)), "0123456789");
+        if (strncmp(name, layers[i], n) == 0 && digits > 0 && name[n + digits] == '.')
+            name += n + digits + 1;
     }
-    snprintf(out, size, "%.*s", (int)strcspn(name, "."), name);
+    if (strncmp(name, "model.", 6) == 0)
+        name += 6;
+    const char *last = strrchr(name, '.');
+    snprintf(out, size, "%.*s", last ? (int)(last - name) : (int)strlen(name), name);
 }
 
 static size_t classify(const sl_model *m, size_t n_tensors, sl_tensor_class *c)
@@ -92,6 +97,8 @@ static void print_model(const sl_model *m, const sl_model_info *i)
            i->n_kv_heads);
     if (i->window)
         printf("; a window of %zu position%s", i->window, sl_cli_s(i->window));
+    if (i->n_window_layers < i->n_layers && i->window)
+        printf(" in %zu layer%s", i->n_window_layers, sl_cli_s(i->n_window_layers));
     printf("\n");
     printf("  vocabulary    %zu%s\n", i->n_vocab, i->tied ? ", output tied to the embedding" : "");
     sl_err why = { 0 };

@@ -133,9 +133,11 @@ static sl_act_type act_in_use(const sl_engine *e)
 {
     const sl_weights *w = e->model->net->weights;
     const sl_act_type act = e->settings.plan.env.act;
-    for (size_t i = 0; i < sl_weights_count(w); i++)
-        if (sl_linear_needs(&e->kernels, act, sl_weights_at(w, i)->tensor.format, 1) != SL_NEED_F32)
+    for (size_t i = 0; i < sl_weights_count(w); i++) {
+        const sl_format format = sl_weights_at(w, i)->tensor.format;
+        if (format != SL_FORMAT_COUNT && sl_linear_needs(&e->kernels, act, format, 1) != SL_NEED_F32)
             return act;
+    }
     return SL_ACT_F32;
 }
 

@@ -19,10 +19,8 @@ sl_status sl_model_open_with(sl_model **out, const char *path, const sl_model_op
     if (!m)
         return sl_fail(err, SL_ENOMEM, "%s: no memory for the model", path);
     sl_status rc = sl_net_load(&m->net, path, &overrides, err);
-    if (!rc) {
-        m->name = path;
-        rc = sl_weights_get_str(m->net->weights, "general.name", false, &m->name, err);
-    }
+    if (!rc)
+        rc = sl_weights_name(m->net->weights, &m->name, err);
     if (!rc)
         rc = sl_text_of_weights(&m->text, m->net->weights, &o->text, err);
     if (!rc)
@@ -51,13 +49,22 @@ bool sl_model_has_file(const sl_model *m, const char *path)
     return sl_weights_has_file(m->net->weights, path);
 }
 
+/* Layers whose attention sees a window only. */
+static size_t count_windows(const sl_net *n)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < n->config.n_layers; i++)
+        count += n->layer[i].window > 0;
+    return count;
+}
+
 void sl_model_describe(const sl_model *m, sl_model_info *out)
 {
     const sl_net *n = m->net;
     const sl_config *c = &n->config;
     *out = (sl_model_info){
         .path = sl_weights_path(n->weights),
-        .arch = n->arch->name,
+        .arch = sl_arch_name(n->arch),
         .name = m->name,
         .n_layers = c->n_layers,
         .n_vocab = c->n_vocab,
@@ -67,7 +74,8 @@ void sl_model_describe(const sl_model *m, sl_model_info *out)
         .n_heads = c->H,
         .n_kv_heads = c->Hkv,
         .head_dim = c->C,
-        .window = c->window,
+        .window = count_windows(n) ? c->window : 0,
+        .n_window_layers = count_windows(n),
         .n_params = n->n_params,
         .n_active = n->n_active,
         .active_bytes = n->active_bytes,
@@ -76,7 +84,7 @@ void sl_model_describe(const sl_model *m, sl_model_info *out)
         .d_expert = c->f,
         .file_bytes = (size_t)sl_weights_file_bytes(n->weights),
         .weight_bytes = n->weight_bytes,
-        .tied = n->tied,
+        .tied = c->tied,
         .n_tensors = sl_weights_count(n->weights),
         .unsupported = n->unsupported ? n->unsupported->name : NULL,
     };

@@ -124,6 +124,9 @@ static sl_status read_kv(sl_settings *s, const sl_net *net, const sl_engine_opti
         (rc = size_option("--kv-page", o->kv_page, DEFAULT_PAGE, 1 << 16, &page, err)) ||
         (rc = size_option("--ctx-size", o->n_ctx, SL_MIN(net->config.n_ctx_train, LIMIT_CTX), LIMIT_CTX, &n_ctx, err)))
         return rc;
+    if (net->config.n_ctx_max && n_ctx > net->config.n_ctx_max)
+        return sl_fail(err, SL_EINVAL, "--ctx-size: %zu, but the model's dynamic rope changes beyond %zu positions",
+                       n_ctx, net->config.n_ctx_max);
     if (page % 16)
         return sl_fail(err, SL_EINVAL, "--kv-page: %zu is no multiple of 16", page);
     s->choose_ctx = !o->n_ctx;

@@ -77,18 +77,6 @@ sl_bytes sl_gguf_next_str(const uint8_t **at)
     return s;
 }
 
-const char *sl_gguf_show(char out[SL_SHOWN_MAX], sl_bytes name)
-{
-    static const char more[] = "...";
-    const size_t room = SL_SHOWN_MAX - sizeof more, n = SL_MIN(name.len, room);
-    for (size_t i = 0; i < n; i++)
-        out[i] = name.data[i] >= ' ' && name.data[i] <= '~' ? name.data[i] : '?';
-    memcpy(out + n, more, sizeof more);
-    if (name.len <= room)
-        out[n] = '\0';
-    return out;
-}
-
 /* The list with room for one more element, maybe elsewhere; NULL: no memory, the list stays. */
 static void *grown(void *list, size_t n, size_t size)
 {
@@ -179,13 +167,13 @@ static sl_status read_value(cursor *c, sl_gguf_key *k, const char *name, sl_err 
 
 static sl_status read_key(cursor *c, size_t i, sl_gguf_key *k, sl_err *err)
 {
-    char shown[SL_SHOWN_MAX];
+    char shown[SL_SHOW_MAX];
     if (!take_str(c, &k->name))
         return sl_fail(err, SL_EFORMAT, "key %zu: a name of %zu bytes runs past the file", i, k->name.len);
     if (k->name.len == 0 || k->name.len > KEY_NAME_MAX)
         return sl_fail(err, SL_EFORMAT, "key %zu: a name of %zu bytes, 1 to %d are possible", i, k->name.len,
                        KEY_NAME_MAX);
-    sl_gguf_show(shown, k->name);
+    sl_show(shown, k->name);
     for (size_t j = 0; j < k->name.len; j++)
         if (k->name.data[j] < ' ' || k->name.data[j] > '~')
             return sl_fail(err, SL_EFORMAT, "key %zu (%s): the name holds the byte 0x%02x, only ASCII is possible", i,
@@ -213,9 +201,9 @@ static sl_status read_keys(sl_gguf *g, cursor *c, uint64_t n, sl_err *err)
     }
     size_t twice = 0;
     const sl_status rc = sl_gguf_index_build(&g->key_index, g, key_name, g->n_keys, &twice);
-    char shown[SL_SHOWN_MAX];
+    char shown[SL_SHOW_MAX];
     if (rc == SL_EFORMAT)
-        return sl_fail(err, rc, "key %s: there twice", sl_gguf_show(shown, g->keys[twice].name));
+        return sl_fail(err, rc, "key %s: there twice", sl_show(shown, g->keys[twice].name));
     return rc ? sl_fail(err, rc, "no memory to index %zu keys", g->n_keys) : SL_OK;
 }
 
@@ -295,17 +283,17 @@ static sl_status read_shape(sl_weight_info *t, const sl_ggml_type *type, size_t 
 
 static sl_status read_tensor_name(sl_gguf *g, cursor *c, size_t i, sl_gguf_tensor *t, sl_err *err)
 {
-    char shown[SL_SHOWN_MAX];
+    char shown[SL_SHOW_MAX];
     sl_bytes name;
     if (!take_str(c, &name))
         return sl_fail(err, SL_EFORMAT, "tensor %zu of the list: a name of %zu bytes runs past the file", i, name.len);
     if (name.len == 0 || name.len > TENSOR_NAME_MAX)
         return sl_fail(err, SL_EFORMAT, "tensor %zu of the list (%s): a name of %zu bytes, 1 to %d are possible", i,
-                       sl_gguf_show(shown, name), name.len, TENSOR_NAME_MAX);
+                       sl_show(shown, name), name.len, TENSOR_NAME_MAX);
     for (size_t j = 0; j < name.len; j++)
         if ((uint8_t)name.data[j] < ' ' || name.data[j] == 0x7f)
             return sl_fail(err, SL_EFORMAT, "tensor %zu of the list (%s): the name holds a control character", i,
-                           sl_gguf_show(shown, name));
+                           sl_show(shown, name));
     t->info.name = sl_arena_strndup(&g->names, name.data, name.len);
     return t->info.name ? SL_OK : sl_fail(err, SL_ENOMEM, "no memory for the names of %zu tensors", i + 1);
 }

@@ -14,6 +14,7 @@
 
 #include <stdatomic.h>
 #include "base/mem.h"
+#include "formats/show.h"
 #include "formats/weights.h"
 
 /* The types of settings: number in the file, name, bytes (0: of its own length). */
@@ -116,10 +117,6 @@ typedef sl_bytes sl_gguf_name_fn(const sl_gguf *g, size_t i);
 sl_status sl_gguf_index_build(sl_gguf_index *x, const sl_gguf *g, sl_gguf_name_fn *name_of, size_t n, size_t *twice);
 size_t sl_gguf_index_find(const sl_gguf_index *x, const sl_gguf *g, sl_gguf_name_fn *name_of, sl_bytes name);
 #define SL_GGUF_NONE SIZE_MAX
-
-/* A name fit for a message: unprintable bytes become '?', long ones are cut. */
-#define SL_SHOWN_MAX 84
-const char *sl_gguf_show(char out[SL_SHOWN_MAX], sl_bytes name);
 
 /* Why a file whose first bytes are not GGUF's is refused; says what it seems to be. */
 sl_status sl_gguf_sniff(const uint8_t *bytes, size_t n, sl_err *err);

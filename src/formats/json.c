@@ -418,6 +418,9 @@ static void write_path(const sl_json *at, char *out, size_t size)
             return;
         used += (size_t)wrote;
     }
+    for (char *c = out; *c; c++) /* a key may hold anything, a message is one line */
+        if ((unsigned char)*c < ' ' || *c == 0x7f)
+            *c = '?';
 }
 
 sl_status sl_json_fail(sl_err *err, sl_status code, const sl_json *at, const char *fmt, ...)

@@ -37,7 +37,7 @@ sl_status sl_gguf_sniff(const uint8_t *p, size_t n, sl_err *err)
     if (n == 0)
         return sl_fail(err, SL_EFORMAT, "an empty file, not a GGUF file");
     if (is_safetensors(p, n))
-        return sl_fail(err, SL_EUNSUPPORTED, "a safetensors file; a GGUF file is needed");
+        return sl_fail(err, SL_EUNSUPPORTED, "a safetensors file; give the folder that it is in, with its config.json");
     if (is_old_ggml(p, n))
         return sl_fail(err, SL_EUNSUPPORTED, "a GGML file from before GGUF; convert the model anew");
     if (starts_with(p, n, "PK\003\004"))

@@ -423,17 +423,18 @@ static sl_status read_pieces_prefix(const config *c)
 
 #define ENDS_MAX 64
 
-/* "eos_token_id" of generation_config.json: a number or a list. */
-static sl_status read_ends(sl_vocab *v, const char *dir, sl_err *err)
+/* "eos_token_id": a number or a list. *said: the file has the key. */
+static sl_status read_ends(sl_vocab *v, const char *dir, const char *name, bool *said, sl_err *err)
 {
     sl_small_json j = { 0 };
     int32_t ends[ENDS_MAX];
     size_t n = 0;
-    sl_status rc = sl_small_json_open(&j, dir, "generation_config.json", err);
+    sl_status rc = sl_small_json_open(&j, dir, name, err);
     if (rc)
         return rc;
     const sl_json *m = sl_json_get(j.root, "eos_token_id");
     const bool list = m && m->kind == SL_JSON_ARRAY;
+    *said = m != NULL;
     if (list && m->n > ENDS_MAX)
         rc = sl_json_fail(err, SL_EUNSUPPORTED, m, "more than %d ids", ENDS_MAX);
     for (const sl_json *one = list ? m->first : m; one && !rc; one = list ? one->next : NULL) {
@@ -451,6 +452,14 @@ static sl_status read_ends(sl_vocab *v, const char *dir, sl_err *err)
     sl_fill f = { .v = v, .err = err };
     v->n_ends = n;
     return sl_fill_ids(&f, ends, n, &v->ends);
+}
+
+/* generation_config.json, and the model's own configuration where that is silent: as Transformers makes one of it. */
+static sl_status read_all_ends(sl_vocab *v, const char *dir, sl_err *err)
+{
+    bool said = false;
+    const sl_status rc = read_ends(v, dir, "generation_config.json", &said, err);
+    return rc || said ? rc : read_ends(v, dir, "config.json", &said, err);
 }
 
 sl_status sl_text_config(sl_vocab *v, const char *dir, const sl_small_json *main, bool own_specials, sl_err *err)
@@ -491,5 +500,5 @@ sl_status sl_text_config(sl_vocab *v, const char *dir, const sl_small_json *main
     sl_mem_free(c.added_at);
     sl_small_json_close(&map);
     sl_small_json_close(&more);
-    return rc ? rc : read_ends(v, dir, err);
+    return rc ? rc : read_all_ends(v, dir, err);
 }

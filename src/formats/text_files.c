@@ -11,53 +11,7 @@
 #include "base/num.h"
 #include "formats/vocab_files.h"
 
-#define SMALL_BYTES ((size_t)64 << 20) /* of a configuration */
 #define CHUNK_BYTES ((size_t)16 << 10)
-
-/* ---- small files -------------------------------------------------------------------------- */
-
-sl_status sl_text_path(char out[SL_TEXT_PATH_MAX], const char *dir, const char *name, sl_err *err)
-{
-    const size_t n = strlen(dir);
-    const int wrote = snprintf(out, SL_TEXT_PATH_MAX, "%s%s%s", dir, n && dir[n - 1] == '/' ? "" : "/", name);
-    return wrote > 0 && wrote < SL_TEXT_PATH_MAX ? SL_OK : sl_fail(err, SL_EINVAL, "%s: a path too long", dir);
-}
-
-static sl_status parse_small(sl_small_json *j, sl_err *err)
-{
-    if (j->file.n > SMALL_BYTES)
-        return sl_fail(err, SL_EUNSUPPORTED, "a configuration of %zu bytes", j->file.n);
-    const sl_status rc = sl_json_parse(&j->doc, j->file.bytes, j->file.n, err);
-    if (rc)
-        return rc;
-    j->root = j->doc.root;
-    return j->root->kind == SL_JSON_OBJECT ? SL_OK : sl_fail(err, SL_EFORMAT, "not a JSON object");
-}
-
-sl_status sl_small_json_open(sl_small_json *j, const char *dir, const char *name, sl_err *err)
-{
-    *j = (sl_small_json){ 0 };
-    sl_status rc = sl_text_path(j->path, dir, name, err);
-    if (rc)
-        return rc;
-    rc = sl_file_map(&j->file, j->path, err);
-    if (rc == SL_ENOTFOUND)
-        return SL_OK;
-    if (!rc)
-        rc = parse_small(j, err);
-    if (!rc)
-        return SL_OK;
-    rc = sl_fail_in(err, rc, "%s", j->path);
-    sl_small_json_close(j);
-    return rc;
-}
-
-void sl_small_json_close(sl_small_json *j)
-{
-    sl_json_fini(&j->doc);
-    sl_file_unmap(&j->file);
-    j->root = NULL;
-}
 
 /* ---- vocabulary files ---------------------------------------------------------------------- */
 
@@ -123,9 +77,9 @@ static void find_tiktoken(const char *dir, char name[NAME_MAX + 1])
 static sl_status read_file_of(sl_vocab *v, const char *dir, const char *name, const sl_json *config, bool *own_specials,
                               sl_err *err)
 {
-    char path[SL_TEXT_PATH_MAX];
+    char path[SL_PATH_MAX];
     sl_file file = { 0 };
-    sl_status rc = sl_text_path(path, dir, name, err);
+    sl_status rc = sl_path_join(path, dir, name, err);
     if (!rc)
         rc = sl_file_map(&file, path, err);
     if (rc == SL_ENOTFOUND)
@@ -242,7 +196,7 @@ static sl_status open_gguf(sl_text_files *t, const char *path, const sl_override
 /* The configuration in the folder of a file. */
 static sl_status open_beside(sl_small_json *config, const char *path, const char *slash, sl_err *err)
 {
-    char dir[SL_TEXT_PATH_MAX];
+    char dir[SL_PATH_MAX];
     const int n =
         slash ? snprintf(dir, sizeof dir, "%.*s", (int)(slash - path + 1), path) : snprintf(dir, sizeof dir, "./");
     if (n < 0 || (size_t)n >= sizeof dir)
@@ -305,7 +259,8 @@ static sl_status end(sl_text_files *t, sl_status rc, sl_err *err)
 sl_status sl_text_files_of_weights(sl_text_files *out, const sl_weights *w, sl_err *err)
 {
     begin(out);
-    return end(out, read_weights(out, w, err), err);
+    const bool folder = sl_weights_container(w) == SL_CONTAINER_HF;
+    return end(out, folder ? open_folder(out, sl_weights_path(w), err) : read_weights(out, w, err), err);
 }
 
 sl_status sl_text_files_open(sl_text_files *out, const char *path, const sl_overrides *o, sl_err *err)

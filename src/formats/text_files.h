@@ -3,9 +3,9 @@
  *   FILE.gguf        its keys tokenizer.*
  *   a folder         the first of tokenizer.json, tiktoken.model, *.tiktoken, tokenizer.model, tekken.json; then what
  *                    the small files beside it say: tokenizer_config.json (special tokens, their flags, templates),
- *                    special_tokens_map.json, generation_config.json (ids that end an answer), chat_template.jinja,
- *                    additional_chat_templates/NAME.jinja, chat_template.json
- *   one such file    as it is; only for a *.tiktoken file the folder is looked at, for its family
+ *                    special_tokens_map.json, generation_config.json or config.json (ids that end an answer),
+ * chat_template.jinja, additional_chat_templates/NAME.jinja, chat_template.json one such file    as it is; only for a
+ * *.tiktoken file the folder is looked at, for its family
  *
  * The order is that of Transformers, which prefers the `tokenizers` library's file to all it would convert. BOS and
  * EOS are put around a text as its release 4 does: by the file's post-processor, except for the classes that
@@ -41,7 +41,7 @@ typedef struct sl_text_files {
 /* A model without a usable vocabulary is no error here: no_vocab says so. SL_ENOTFOUND, SL_EIO, SL_EFORMAT (a
  * template), SL_EUNSUPPORTED (too large), SL_EINVAL (an override; `o` may be NULL), SL_ENOMEM; err names the file. */
 sl_status sl_text_files_open(sl_text_files *out, const char *path, const sl_overrides *o, sl_err *err);
-/* The same of a GGUF file that is open, from which the vocabulary, but no template, is borrowed. */
+/* The same of a model that is open; from a GGUF file the vocabulary, but no template, is borrowed. */
 sl_status sl_text_files_of_weights(sl_text_files *out, const sl_weights *w, sl_err *err);
 void sl_text_files_drop_vocab(sl_text_files *t); /* keeps the templates */
 void sl_text_files_fini(sl_text_files *t);       /* accepts a zeroed one */

@@ -44,9 +44,9 @@ static sl_bytes text_bytes(const char *text)
 /* A file that may be missing. */
 static sl_status add_file(sl_text_files *t, const char *dir, const char *file_name, sl_bytes name, sl_err *err)
 {
-    char path[SL_TEXT_PATH_MAX];
+    char path[SL_PATH_MAX];
     sl_file file = { 0 };
-    sl_status rc = sl_text_path(path, dir, file_name, err);
+    sl_status rc = sl_path_join(path, dir, file_name, err);
     if (rc)
         return rc;
     rc = sl_file_map(&file, path, err);
@@ -67,9 +67,9 @@ static int is_template(const struct dirent *e)
 /* additional_chat_templates/NAME.jinja, in the order of their names. */
 static sl_status add_folder(sl_text_files *t, const char *dir, sl_err *err)
 {
-    char folder[SL_TEXT_PATH_MAX];
+    char folder[SL_PATH_MAX];
     struct dirent **entries = NULL;
-    sl_status rc = sl_text_path(folder, dir, "additional_chat_templates", err);
+    sl_status rc = sl_path_join(folder, dir, "additional_chat_templates", err);
     if (rc)
         return rc;
     const int n = scandir(folder, &entries, is_template, alphasort);

@@ -62,10 +62,10 @@ static sl_status read_merges(const sl_weights *w, sl_vocab *v, sl_err *err)
     for (size_t i = 0; !rc && i < v->n_merges; i++) {
         const sl_bytes m = lines[i];
         const char *seam = m.len > 2 ? memchr(m.data + 1, ' ', m.len - 2) : NULL;
-        char shown[SL_SHOWN_MAX];
+        char shown[SL_SHOW_MAX];
         if (!seam)
             return sl_fail(err, SL_EFORMAT, "%s: key %s: merge %zu, \"%s\", has no space between two parts",
-                           sl_weights_path(w), name, i, sl_gguf_show(shown, m));
+                           sl_weights_path(w), name, i, sl_show(shown, m));
         const size_t left = (size_t)(seam - m.data);
         v->merges[i].left = (sl_bytes){ m.data, left };
         v->merges[i].right = (sl_bytes){ seam + 1, m.len - left - 1 };
@@ -194,7 +194,7 @@ static sl_status read_model(const sl_weights *w, sl_vocab *v, sl_err *err)
 {
     static const char name[] = PREFIX "model";
     const char *model = NULL;
-    char shown[SL_SHOWN_MAX];
+    char shown[SL_SHOW_MAX];
     const sl_status rc = sl_weights_get_str(w, name, false, &model, err);
     if (rc)
         return rc;
@@ -208,7 +208,7 @@ static sl_status read_model(const sl_weights *w, sl_vocab *v, sl_err *err)
     if (strcmp(model, "gpt2") != 0)
         return sl_fail(err, SL_EUNSUPPORTED,
                        "%s: key %s: tokenizer model \"%s\" is not supported, only \"gpt2\", \"llama\" and \"t5\" are",
-                       sl_weights_path(w), name, sl_gguf_show(shown, (sl_bytes){ model, strlen(model) }));
+                       sl_weights_path(w), name, sl_show(shown, (sl_bytes){ model, strlen(model) }));
     v->pre = "default";
     return sl_weights_get_str(w, PREFIX "pre", false, &v->pre, err);
 }
@@ -243,13 +243,13 @@ static sl_status check_bytes(const sl_weights *w, sl_vocab *v, sl_err *err)
     bool have[256] = { 0 };
     size_t n = 0;
     for (size_t i = 0; i < v->n_tokens; i++) {
-        char shown[SL_SHOWN_MAX];
+        char shown[SL_SHOW_MAX];
         const int byte = v->kinds[i] == SL_TOKEN_BYTE ? sl_fill_byte(v->tokens[i]) : 0;
         if (v->kinds[i] != SL_TOKEN_BYTE)
             continue;
         if (byte < 0)
             return sl_fail(err, SL_EFORMAT, "%s: key " PREFIX "tokens: token %zu, \"%s\", stands for no byte",
-                           sl_weights_path(w), i, sl_gguf_show(shown, v->tokens[i]));
+                           sl_weights_path(w), i, sl_show(shown, v->tokens[i]));
         n += !have[byte];
         have[byte] = true;
     }

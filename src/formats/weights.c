@@ -1,19 +1,15 @@
-/* weights.c - the neutral view of a checkpoint (weights.h) over a GGUF file in memory. */
+/* weights.c - the neutral view of a checkpoint (weights.h) over a GGUF file in memory, or a Hugging Face folder. */
 #include "formats/weights.h"
 
-#include <assert.h>
-#include <inttypes.h>
-#include <math.h>
-#include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include "base/num.h"
+#include "formats/hf.h"
 #include "formats/parts.h"
 #include "quant/quant.h"
 
-#define ARCH_MAX 64  /* bytes of an architecture's name */
-#define KEY_MAX  160 /* bytes of a key that code asks for, the architecture put in */
-
 struct sl_weights {
+    sl_hf *hf; /* NULL: a GGUF file */
     sl_gguf_parts parts;
     const sl_gguf *gguf; /* the part that has the settings */
     char *path;
@@ -28,13 +24,13 @@ static sl_status read_arch(sl_weights *w, sl_err *err)
     if (rc)
         return rc;
     const size_t n = strlen(w->arch);
-    char shown[SL_SHOWN_MAX];
-    bool ok = n > 0 && n <= ARCH_MAX;
+    char shown[SL_SHOW_MAX];
+    bool ok = n > 0 && n <= SL_ARCH_MAX;
     for (size_t i = 0; ok && i < n; i++)
         ok = w->arch[i] > ' ' && w->arch[i] <= '~';
     return ok ? SL_OK
               : sl_fail(err, SL_EFORMAT, "%s: key general.architecture: \"%s\" is no name of 1 to %d ASCII letters",
-                        w->path, sl_gguf_show(shown, (sl_bytes){ w->arch, n }), ARCH_MAX);
+                        w->path, sl_show(shown, (sl_bytes){ w->arch, n }), SL_ARCH_MAX);
 }
 
 static sl_status open_bytes(sl_weights *w, const void *bytes, size_t n, const sl_overrides *o, sl_err *err)
@@ -69,9 +65,30 @@ sl_status sl_weights_open_bytes(sl_weights **out, const char *path, const void *
     return open_with(out, path, bytes, n, NULL, err);
 }
 
+static sl_status open_folder(sl_weights **out, const char *path, const sl_overrides *o, sl_err *err)
+{
+    if (o && o->n > 0)
+        return sl_fail(err, SL_EINVAL, "--override-kv %s: %s is no GGUF file", o->list[0], path);
+    sl_weights *w = sl_mem_zalloc(1, sizeof *w);
+    if (w)
+        w->path = sl_mem_strdup(path);
+    const sl_status rc =
+        w && w->path ? sl_hf_open(&w->hf, path, err) : sl_fail(err, SL_ENOMEM, "%s: no memory for the handle", path);
+    if (rc) {
+        sl_weights_close(w);
+        return rc;
+    }
+    w->arch = w->hf->arch;
+    *out = w;
+    return SL_OK;
+}
+
 sl_status sl_weights_open_with(sl_weights **out, const char *path, const sl_overrides *o, sl_err *err)
 {
     *out = NULL;
+    struct stat sb;
+    if (stat(path, &sb) == 0 && S_ISDIR(sb.st_mode))
+        return open_folder(out, path, o, err);
     sl_file file = { 0 };
     sl_status rc = sl_file_map(&file, path, err);
     if (rc)
@@ -94,13 +111,14 @@ void sl_weights_close(sl_weights *w)
     if (!w)
         return;
     sl_gguf_parts_close(&w->parts);
+    sl_hf_close(w->hf);
     sl_mem_free(w->path);
     sl_mem_free(w);
 }
 
 sl_status sl_weights_overrides_used(const sl_weights *w, sl_err *err)
 {
-    for (size_t i = 0; i < w->gguf->n_keys; i++) {
+    for (size_t i = 0; !w->hf && i < w->gguf->n_keys; i++) {
         const sl_gguf_key *k = &w->gguf->keys[i];
         if (k->added && !k->asked)
             return sl_fail(err, SL_EINVAL, "--override-kv %.*s: the file has no such key, and nothing here reads it",
@@ -114,6 +132,16 @@ const sl_gguf *sl_weights_gguf(const sl_weights *w)
     return w->gguf;
 }
 
+const sl_hf *sl_weights_hf(const sl_weights *w)
+{
+    return w->hf;
+}
+
+sl_container sl_weights_container(const sl_weights *w)
+{
+    return w->hf ? SL_CONTAINER_HF : SL_CONTAINER_GGUF;
+}
+
 const char *sl_weights_path(const sl_weights *w)
 {
     return w->path;
@@ -124,13 +152,21 @@ const char *sl_weights_arch(const sl_weights *w)
     return w->arch;
 }
 
+sl_status sl_weights_name(const sl_weights *w, const char **out, sl_err *err)
+{
+    *out = w->hf ? w->hf->name : w->path;
+    return w->hf ? SL_OK : sl_weights_get_str(w, "general.name", false, out, err);
+}
+
 uint64_t sl_weights_file_bytes(const sl_weights *w)
 {
-    return w->parts.file_bytes;
+    return w->hf ? w->hf->shards.file_bytes : w->parts.file_bytes;
 }
 
 bool sl_weights_has_file(const sl_weights *w, const char *path)
 {
+    if (w->hf)
+        return sl_hf_has_file(w->hf, path);
     for (size_t i = 0; i < w->parts.n; i++)
         if (sl_file_is(&w->parts.part[i].file, path))
             return true;
@@ -141,16 +177,18 @@ bool sl_weights_has_file(const sl_weights *w, const char *path)
 
 size_t sl_weights_count(const sl_weights *w)
 {
-    return w->parts.n_tensors;
+    return w->hf ? w->hf->shards.n_tensors : w->parts.n_tensors;
 }
 
 const sl_weight_info *sl_weights_at(const sl_weights *w, size_t i)
 {
-    return &sl_gguf_parts_at(&w->parts, i)->info;
+    return w->hf ? w->hf->shards.tensor[i] : &sl_gguf_parts_at(&w->parts, i)->info;
 }
 
 const sl_weight_info *sl_weights_find(const sl_weights *w, const char *name)
 {
+    if (w->hf)
+        return sl_shards_find(&w->hf->shards, name);
     const sl_gguf_tensor *t = sl_gguf_parts_find(&w->parts, name);
     return t ? &t->info : NULL;
 }
@@ -183,120 +221,12 @@ sl_status sl_weights_check(const sl_weights *w, sl_weights_tell *tell, void *use
         total += sl_weights_at(w, i)->bytes;
     for (size_t i = 0; i < sl_weights_count(w); i++) {
         const sl_weight_info *t = sl_weights_at(w, i);
-        const sl_status rc =
-            t->tensor.format == SL_FORMAT_COUNT ? SL_OK : check_tensor(w, t, tell, user, done, total, err);
+        const sl_status rc = t->tensor.format == SL_FORMAT_COUNT || t->bytes == 0
+                                 ? SL_OK
+                                 : check_tensor(w, t, tell, user, done, total, err);
         if (rc)
             return rc;
         done += t->bytes;
     }
-    return SL_OK;
-}
-
-/* --- settings ---------------------------------------------------------------------------- */
-
-/* `key` with the architecture in place of its %s. */
-static void spell_key(const sl_weights *w, const char *key, char out[KEY_MAX])
-{
-    const char *hole = strstr(key, "%s");
-    const int n = hole ? snprintf(out, KEY_MAX, "%.*s%s%s", (int)(hole - key), key, w->arch, hole + 2)
-                       : snprintf(out, KEY_MAX, "%s", key);
-    assert(n > 0 && n < KEY_MAX);
-    (void)n;
-}
-
-/* NULL in *out for a key that is neither there nor required. */
-static sl_status find_key(const sl_weights *w, const char *spelled, bool required, sl_gguf_key **out, sl_err *err)
-{
-    *out = sl_gguf_find_key(w->gguf, spelled);
-    if (!*out && required)
-        return sl_fail(err, SL_EFORMAT, "%s: key %s is missing", w->path, spelled);
-    return SL_OK;
-}
-
-static sl_status wrong_type(const sl_weights *w, const char *spelled, const sl_gguf_key *k, const char *wanted,
-                            sl_err *err)
-{
-    return sl_fail(err, SL_EFORMAT, "%s: key %s: of type %s, should be %s", w->path, spelled,
-                   sl_gguf_type_name(k->type), wanted);
-}
-
-sl_status sl_weights_get_u64(const sl_weights *w, const char *key, bool required, uint64_t *out, sl_err *err)
-{
-    char spelled[KEY_MAX];
-    sl_gguf_key *k;
-    spell_key(w, key, spelled);
-    const sl_status rc = find_key(w, spelled, required, &k, err);
-    if (rc || !k)
-        return rc;
-    if (!sl_gguf_type_is_int(k->type))
-        return wrong_type(w, spelled, k, "an unsigned number", err);
-    uint64_t v;
-    if (!sl_gguf_load_u64(k->type, k->value, &v))
-        return sl_fail(err, SL_EFORMAT, "%s: key %s: is negative", w->path, spelled);
-    *out = v;
-    return SL_OK;
-}
-
-sl_status sl_weights_get_bool(const sl_weights *w, const char *key, bool required, bool *out, sl_err *err)
-{
-    char spelled[KEY_MAX];
-    sl_gguf_key *k;
-    spell_key(w, key, spelled);
-    const sl_status rc = find_key(w, spelled, required, &k, err);
-    if (rc || !k)
-        return rc;
-    if (k->type != SL_GGUF_BOOL)
-        return wrong_type(w, spelled, k, "a boolean", err);
-    *out = *(const unsigned char *)k->value;
-    return SL_OK;
-}
-
-sl_status sl_weights_get_f64(const sl_weights *w, const char *key, bool required, double *out, sl_err *err)
-{
-    char spelled[KEY_MAX];
-    sl_gguf_key *k;
-    spell_key(w, key, spelled);
-    const sl_status rc = find_key(w, spelled, required, &k, err);
-    if (rc || !k)
-        return rc;
-    double v;
-    if (!sl_gguf_load_f64(k->type, k->value, &v))
-        return wrong_type(w, spelled, k, "a number", err);
-    if (!isfinite(v))
-        return sl_fail(err, SL_EFORMAT, "%s: key %s: %f is no finite number", w->path, spelled, v);
-    *out = v;
-    return SL_OK;
-}
-
-/* The terminated copy of a string. Two threads may ask at once: the first copy stays. */
-static const char *text_of(sl_gguf_key *k)
-{
-    char *text = atomic_load(&k->text);
-    if (text)
-        return text;
-    char *copy = sl_mem_strndup((const char *)k->value, k->n);
-    if (!copy || atomic_compare_exchange_strong(&k->text, &text, copy))
-        return copy;
-    sl_mem_free(copy);
-    return text;
-}
-
-sl_status sl_weights_get_str(const sl_weights *w, const char *key, bool required, const char **out, sl_err *err)
-{
-    char spelled[KEY_MAX];
-    sl_gguf_key *k;
-    spell_key(w, key, spelled);
-    const sl_status rc = find_key(w, spelled, required, &k, err);
-    if (rc || !k)
-        return rc;
-    if (k->type != SL_GGUF_STR)
-        return wrong_type(w, spelled, k, "a string", err);
-    if (memchr(k->value, 0, k->n))
-        return sl_fail(err, SL_EFORMAT, "%s: key %s: the string holds a NUL byte", w->path, spelled);
-    const char *text = text_of(k);
-    if (!text)
-        return sl_fail(err, SL_ENOMEM, "%s: key %s: no memory for a string of %" PRIu64 " bytes", w->path, spelled,
-                       k->n);
-    *out = text;
     return SL_OK;
 }

@@ -1,9 +1,15 @@
 /* load.c - from a checkpoint to a model: the tensor table is the specification. */
 #include <assert.h>
+#include <stddef.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include "base/num.h"
+#include "formats/json.h"
 #include "models/experts.h"
+#include "quant/quant.h"
+
+#define NAME_MAX_LEN 128 /* of the patterns in tensor tables, a layer's number put in */
 
 static size_t letter(const sl_config *c, char l)
 {
@@ -33,9 +39,36 @@ static size_t letter(const sl_config *c, char l)
     return 0;
 }
 
+static const char *spec_name(const sl_net *m, const sl_tensor_spec *spec)
+{
+    return sl_weights_container(m->weights) == SL_CONTAINER_HF ? spec->hf : spec->gguf;
+}
+
+static bool is_vector(const sl_tensor_spec *spec)
+{
+    return spec->shape[1] == '\0';
+}
+
 static bool of_experts(const sl_tensor_spec *spec)
 {
     return strlen(spec->shape) == 3;
+}
+
+/* Kernels read vectors as arrays of floats: widened, or moved to where a float may lie. */
+static sl_status widen(sl_net *m, const sl_weight_info *info, sl_tensor *t, sl_err *err)
+{
+    if (t->format == SL_FORMAT_F32 && (uintptr_t)t->data % _Alignof(float) == 0)
+        return SL_OK;
+    if (t->format != SL_FORMAT_F32 && t->format != SL_FORMAT_F16 && t->format != SL_FORMAT_BF16)
+        return sl_fail(err, SL_EUNSUPPORTED, "%s: tensor %s is %s; vectors are supported in F32, F16 and BF16",
+                       sl_weights_path(m->weights), info->name, info->type);
+    float *wide = sl_arena_alloc(&m->arena, t->cols, sizeof *wide);
+    if (!wide)
+        return sl_fail(err, SL_ENOMEM, "%s: tensor %s: no memory for %zu numbers", sl_weights_path(m->weights),
+                       info->name, t->cols);
+    sl_quant_get(t->format)->decode_row(wide, t->data, t->cols);
+    *t = (sl_tensor){ wide, SL_FORMAT_F32, 1, t->cols, t->cols * sizeof *wide };
+    return SL_OK;
 }
 
 /* A tensor of one matrix for each expert; of a single expert writers leave the last dimension out. */
@@ -51,27 +84,39 @@ static sl_status check_experts(const sl_net *m, const sl_tensor_spec *spec, cons
     return SL_OK;
 }
 
-/* Vectors are read as arrays of floats by kernels; files keep them in F32. */
 static sl_status check(const sl_net *m, const sl_tensor_spec *spec, const sl_weight_info *info, sl_err *err)
 {
-    const bool vector = spec->shape[1] == '\0';
     if (of_experts(spec))
         return check_experts(m, spec, info, err);
-    const size_t rows = vector ? 1 : letter(&m->config, spec->shape[0]);
-    const size_t cols = letter(&m->config, spec->shape[vector ? 0 : 1]);
+    const size_t rows = is_vector(spec) ? 1 : letter(&m->config, spec->shape[0]);
+    const size_t cols = letter(&m->config, spec->shape[is_vector(spec) ? 0 : 1]);
     const sl_tensor *t = &info->tensor;
     if (info->n_dims > 2 || t->rows != rows || t->cols != cols)
         return sl_fail(err, SL_EFORMAT, "%s: tensor %s is [%zu, %zu], the settings ask for [%zu, %zu]",
                        sl_weights_path(m->weights), info->name, t->rows, t->cols, rows, cols);
-    if (t->format == SL_FORMAT_COUNT)
-        return SL_OK; /* refused when it is to be run */
-    if (vector && t->format != SL_FORMAT_F32)
-        return sl_fail(err, SL_EUNSUPPORTED, "%s: tensor %s is %s; vectors are supported in F32",
-                       sl_weights_path(m->weights), info->name, info->type);
-    if (vector && (uintptr_t)t->data % _Alignof(float))
-        return sl_fail(err, SL_EFORMAT, "%s: tensor %s does not lie on a multiple of 4 bytes",
-                       sl_weights_path(m->weights), info->name);
     return SL_OK;
+}
+
+/* Whether the tensor has to be there, and, if it is, whether it is read. */
+static void needs(const sl_net *m, const sl_tensor_spec *spec, bool *needed, bool *known, bool *used)
+{
+    const sl_config *c = &m->config;
+    const bool says = sl_weights_container(m->weights) == SL_CONTAINER_HF; /* whether the settings say it */
+    const bool bias = spec->need == SL_ATTN_BIAS || spec->need == SL_MLP_BIAS;
+    const bool wanted = spec->need == SL_ATTN_BIAS ? c->attn_bias : c->mlp_bias;
+    *known = !(bias && says && !wanted);
+    *needed = spec->need == SL_NEEDED || (spec->need == SL_HEAD && says && !c->tied) || (bias && says && wanted);
+    *used = *known && spec->need != SL_UNUSED && !(spec->need == SL_HEAD && says && c->tied);
+}
+
+static sl_status missing(const sl_net *m, const sl_tensor_spec *spec, const char *name, sl_err *err)
+{
+    const char *why = spec->need == SL_HEAD        ? "; tie_word_embeddings is not set"
+                      : spec->need == SL_ATTN_BIAS ? "; attention_bias asks for it"
+                      : spec->need == SL_MLP_BIAS  ? "; mlp_bias asks for it"
+                                                   : "";
+    return sl_fail(err, SL_EFORMAT, "%s: missing tensor %s (architecture %s%s)", sl_weights_path(m->weights), name,
+                   sl_arch_name(m->arch), why);
 }
 
 static void count(sl_net *m, const sl_tensor_spec *spec, const sl_weight_info *info)
@@ -100,31 +145,32 @@ static sl_status cut_experts(sl_net *m, const sl_weight_info *info, const sl_ten
     return SL_OK;
 }
 
-static sl_status bind_one(sl_net *m, const sl_tensor_spec *spec, const char *name, void *base, size_t *bound,
+/* *n_known grows with each tensor of the files that this row accounts for. */
+static sl_status bind_one(sl_net *m, const sl_tensor_spec *spec, const char *name, void *base, size_t *n_known,
                           sl_err *err)
 {
     const sl_weight_info *info = sl_weights_find(m->weights, name);
+    bool needed = false, known = false, used = false;
+    needs(m, spec, &needed, &known, &used);
     if (!info)
-        return spec->optional ? SL_OK
-                              : sl_fail(err, SL_EFORMAT, "%s: missing tensor %s (architecture %s)",
-                                        sl_weights_path(m->weights), name, m->arch->name);
-    const sl_status rc = check(m, spec, info, err);
+        return needed ? missing(m, spec, name, err) : SL_OK;
+    *n_known += known;
+    if (!used)
+        return SL_OK;
+    sl_status rc = check(m, spec, info, err);
     if (rc)
         return rc;
-    if (info->tensor.format == SL_FORMAT_COUNT && !m->unsupported)
-        m->unsupported = info;
-    count(m, spec, info);
-    ++*bound;
     void *at = (char *)base + spec->offset;
+    sl_tensor t = info->tensor;
+    if (t.format == SL_FORMAT_COUNT && !m->unsupported)
+        m->unsupported = info; /* refused when it is to be run */
+    count(m, spec, info);
     if (of_experts(spec))
         return cut_experts(m, info, at, err);
-    *(sl_tensor *)at = info->tensor;
+    if (t.format != SL_FORMAT_COUNT && is_vector(spec) && (rc = widen(m, info, &t, err)))
+        return rc;
+    *(sl_tensor *)at = t;
     return SL_OK;
-}
-
-static bool of_layer(const sl_tensor_spec *spec)
-{
-    return strchr(spec->name, '%') != NULL;
 }
 
 static bool in_layer(const sl_net *m, const sl_tensor_spec *spec, size_t layer)
@@ -132,10 +178,25 @@ static bool in_layer(const sl_net *m, const sl_tensor_spec *spec, size_t layer)
     return spec->layers == SL_LAYERS_ALL || m->layer[layer].sparse == (spec->layers == SL_LAYERS_SPARSE);
 }
 
-static void layer_name(char *out, size_t size, const sl_tensor_spec *spec, size_t layer)
+static void layer_name(char *out, size_t size, const char *pattern, size_t layer)
 {
-    const char *mark = strstr(spec->name, "%zu");
-    snprintf(out, size, "%.*s%zu%s", (int)(mark - spec->name), spec->name, layer, mark + 3);
+    const char *mark = strstr(pattern, "%zu");
+    snprintf(out, size, "%.*s%zu%s", (int)(mark - pattern), pattern, layer, mark + 3);
+}
+
+/* Whether the row gives this name for a layer of the model. */
+static bool gives(const sl_net *m, const sl_tensor_spec *spec, const char *name)
+{
+    const char *pattern = spec_name(m, spec), *mark = pattern ? strstr(pattern, "%zu") : NULL;
+    if (!mark)
+        return pattern && strcmp(pattern, name) == 0;
+    char spelled[NAME_MAX_LEN];
+    const size_t front = (size_t)(mark - pattern);
+    const size_t layer = strncmp(name, pattern, front) == 0 ? strtoul(name + front, NULL, 10) : SIZE_MAX;
+    if (layer >= m->config.n_layers || !in_layer(m, spec, layer))
+        return false;
+    layer_name(spelled, sizeof spelled, pattern, layer);
+    return strcmp(spelled, name) == 0;
 }
 
 /* A tensor that no row of the table names would be ignored, and the answers be wrong. */
@@ -145,80 +206,104 @@ static sl_status find_unknown(const sl_net *m, sl_err *err)
         const sl_weight_info *info = sl_weights_at(m->weights, i);
         bool known = false;
         for (size_t s = 0; s < m->arch->n_tensors && !known; s++) {
-            const sl_tensor_spec *spec = &m->arch->tensors[s];
-            for (size_t l = 0; l < (of_layer(spec) ? m->config.n_layers : 1) && !known; l++) {
-                char name[96];
-                if (of_layer(spec))
-                    layer_name(name, sizeof name, spec, l);
-                known = in_layer(m, spec, l) && strcmp(of_layer(spec) ? name : spec->name, info->name) == 0;
-            }
+            bool needed = false, used = false;
+            if (gives(m, &m->arch->tensors[s], info->name))
+                needs(m, &m->arch->tensors[s], &needed, &known, &used);
         }
         if (!known)
             return sl_fail(err, SL_EUNSUPPORTED, "%s: tensor %s is not part of architecture %s as it is supported here",
-                           sl_weights_path(m->weights), info->name, m->arch->name);
+                           sl_weights_path(m->weights), info->name, sl_arch_name(m->arch));
     }
     return SL_OK;
 }
 
 static sl_status bind_tensors(sl_net *m, sl_err *err)
 {
-    size_t bound = 0;
+    size_t n_known = 0;
     for (size_t s = 0; s < m->arch->n_tensors; s++) {
         const sl_tensor_spec *spec = &m->arch->tensors[s];
-        for (size_t l = 0; l < (of_layer(spec) ? m->config.n_layers : 1); l++) {
-            char name[96];
-            if (!in_layer(m, spec, l))
+        const char *pattern = spec_name(m, spec);
+        const bool of_layer = pattern && strstr(pattern, "%zu");
+        for (size_t l = 0; pattern && l < (of_layer ? m->config.n_layers : 1); l++) {
+            char name[NAME_MAX_LEN];
+            if (of_layer && !in_layer(m, spec, l))
                 continue;
-            if (of_layer(spec))
-                layer_name(name, sizeof name, spec, l);
-            const sl_status rc = bind_one(m, spec, of_layer(spec) ? name : spec->name,
-                                          of_layer(spec) ? (void *)&m->layer[l] : (void *)m, &bound, err);
+            if (of_layer)
+                layer_name(name, sizeof name, pattern, l);
+            const sl_status rc = bind_one(m, spec, of_layer ? name : pattern,
+                                          of_layer ? (void *)&m->layer[l] : (void *)m, &n_known, err);
             if (rc)
                 return rc;
         }
     }
-    m->tied = !m->head.data;
-    if (m->tied)
+    if (!m->head.data) {
+        m->config.tied = true; /* a GGUF file says so by leaving it out */
         m->head = m->embed;
-    return bound == sl_weights_count(m->weights) ? SL_OK : find_unknown(m, err);
+    }
+    return n_known == sl_weights_count(m->weights) ? SL_OK : find_unknown(m, err);
+}
+
+/* The vocabulary's size, which only folders have among their settings. */
+static sl_status read_vocab_size(sl_net *m, sl_err *err)
+{
+    const char *path = sl_weights_path(m->weights), *name = NULL;
+    for (size_t s = 0; s < m->arch->n_tensors && !name; s++)
+        if (m->arch->tensors[s].offset == offsetof(sl_net, embed) && m->arch->tensors[s].shape[0] == 'V')
+            name = spec_name(m, &m->arch->tensors[s]);
+    const sl_weight_info *embed = sl_weights_find(m->weights, name);
+    if (!embed)
+        return sl_fail(err, SL_EFORMAT, "%s: missing tensor %s", path, name);
+    if (embed->tensor.rows > INT32_MAX)
+        return sl_fail(err, SL_EFORMAT, "%s: tensor %s has %zu rows", path, name, embed->tensor.rows);
+    if (m->config.n_vocab && m->config.n_vocab != embed->tensor.rows)
+        return sl_fail(err, SL_EFORMAT, "%s: vocab_size %zu, but tensor %s has %zu rows", path, m->config.n_vocab, name,
+                       embed->tensor.rows);
+    m->config.n_vocab = embed->tensor.rows;
+    return SL_OK;
+}
+
+/* Each layer has tensors, so a count beyond the files' is refused before it costs memory. */
+static sl_status make_layers(sl_net *m, sl_err *err)
+{
+    const sl_config *c = &m->config;
+    const char *path = sl_weights_path(m->weights);
+    const size_t n = c->n_layers;
+    if (n > sl_weights_count(m->weights))
+        return sl_fail(err, SL_EFORMAT, "%s: %s %zu, but there are only %zu tensors", path,
+                       sl_weights_container(m->weights) == SL_CONTAINER_HF ? "num_hidden_layers" : "block_count", n,
+                       sl_weights_count(m->weights));
+    m->layer = sl_arena_alloc(&m->arena, n, sizeof *m->layer);
+    m->inv_freq = sl_arena_alloc(&m->arena, c->rope.dim / 2, sizeof *m->inv_freq);
+    if (!m->layer || !m->inv_freq)
+        return sl_fail(err, SL_ENOMEM, "%s: no memory for %zu layers", path, n);
+    const sl_json *type = c->layer_types ? c->layer_types->first : NULL;
+    for (size_t i = 0; i < n; i++)
+        m->layer[i].sparse = sl_experts_in_layer(c, i);
+    for (size_t i = 0; i < n; i++, type = type ? type->next : NULL)
+        if (type ? sl_json_is(type, "sliding_attention") : i >= c->window_from)
+            m->layer[i].window = c->window;
+    return SL_OK;
 }
 
 static sl_status load(sl_net *m, const char *path, const sl_overrides *overrides, sl_err *err)
 {
     sl_status rc = sl_weights_open_with(&m->weights, path, overrides, err);
-    if (rc)
-        return rc;
-    const char *name = sl_weights_arch(m->weights);
-    m->arch = sl_arch_find(name);
-    if (!m->arch)
-        return sl_fail(err, SL_EUNSUPPORTED, "%s: architecture %s is not supported; known are %s", path, name,
-                       sl_arch_names());
-    if ((rc = m->arch->read_config(&m->config, m->weights, err)))
-        return rc;
-    const sl_weight_info *embed = sl_weights_find(m->weights, "token_embd.weight");
-    if (!embed)
-        return sl_fail(err, SL_EFORMAT, "%s: missing tensor token_embd.weight", path);
-    if (embed->tensor.rows > INT32_MAX)
-        return sl_fail(err, SL_EFORMAT, "%s: tensor token_embd.weight has %zu rows", path, embed->tensor.rows);
-    m->config.n_vocab = embed->tensor.rows;
-    /* Each layer has tensors, so a count beyond the file's is refused before it costs memory. */
-    if (m->config.n_layers > sl_weights_count(m->weights))
-        return sl_fail(err, SL_EFORMAT, "%s: block_count %zu, but the file has only %zu tensors", path,
-                       m->config.n_layers, sl_weights_count(m->weights));
-    m->layer = sl_arena_alloc(&m->arena, m->config.n_layers, sizeof *m->layer);
-    m->inv_freq = sl_arena_alloc(&m->arena, m->config.rope.dim / 2, sizeof *m->inv_freq);
-    if (!m->layer || !m->inv_freq)
-        return sl_fail(err, SL_ENOMEM, "%s: no memory for %zu layers", path, m->config.n_layers);
-    for (size_t l = 0; l < m->config.n_layers; l++)
-        m->layer[l].sparse = sl_experts_in_layer(&m->config, l);
-    if ((rc = bind_tensors(m, err)))
-        return rc;
-    if (!m->tied) { /* which is read for its rows only */
+    if (!rc)
+        rc = sl_arch_find(&m->arch, m->weights, err);
+    if (!rc)
+        rc = m->arch->read_config(&m->config, m->weights, err);
+    if (!rc)
+        rc = read_vocab_size(m, err);
+    if (!rc)
+        rc = make_layers(m, err);
+    if (!rc)
+        rc = bind_tensors(m, err);
+    if (!rc && !m->config.tied) { /* then the embedding is read for its rows only */
         m->n_active -= (m->config.n_vocab - 1) * m->config.D;
         m->active_bytes -= (m->config.n_vocab - 1) * m->embed.row_bytes;
     }
-    if (m->unsupported)
-        return SL_OK; /* its vectors may not be numbers that can be read */
+    if (rc || m->unsupported)
+        return rc; /* its vectors may not be numbers that can be read */
     m->config.rope.divisor = m->rope_divisor.data;
     m->rope_scale = sl_rope_frequencies(&m->config.rope, m->inv_freq);
     return SL_OK;
@@ -284,7 +369,7 @@ sl_attention_weights sl_net_attention(const sl_net *m, const sl_layer *l)
                    .q_norm = l->q_norm.data,
                    .k_norm = l->k_norm.data,
                    .norm_eps = c->norm_eps,
-                   .window = c->window,
+                   .window = l->window,
                    .scale = 1.0f / __builtin_sqrtf((float)c->C) },
     };
 }

@@ -20,12 +20,17 @@ typedef struct sl_config {
     float norm_eps;
     sl_rope rope;
     bool rope_adjacent;
-    size_t window; /* positions that attention sees; 0: all */
+    size_t n_ctx_max;                  /* positions beyond which its rope is another one; 0: no such limit */
+    size_t window;                     /* positions that attention sees in layers that have a window; 0: all */
+    size_t window_from;                /* the first layer with that window */
+    const struct sl_json *layer_types; /* or each layer's kind as config.json has it; NULL: window_from */
     /* Of architectures with mixtures of experts. */
-    bool mixture;         /* this is one */
-    sl_router router;     /* E is 0 in a model without; its correction is each layer's own */
-    size_t f, s;          /* width of an expert, of the shared expert (0: none) */
-    size_t n_dense_first; /* layers before the first with experts */
+    bool mixture;             /* this is one */
+    sl_router router;         /* E is 0 in a model without; its correction is each layer's own */
+    size_t f, s;              /* width of an expert, of the shared expert (0: none) */
+    size_t n_dense_first;     /* layers before the first with experts */
+    bool tied;                /* head is the embedding */
+    bool attn_bias, mlp_bias; /* a folder's: the biases of attention and of the ffn are there */
 } sl_config;
 
 /* Weights of one decoder layer; what an architecture or the layer lacks stays empty. */
@@ -36,6 +41,7 @@ typedef struct sl_layer {
     sl_tensor q_bias, k_bias, v_bias, o_bias, gate_bias, up_bias, down_bias;
     sl_tensor route, correction, shared_gate, shared_up, shared_down, shared_mix;
     const sl_tensor *expert_gate, *expert_up, *expert_down; /* [E] */
+    size_t window;                                          /* positions that its attention sees; 0: all */
 } sl_layer;
 
 typedef struct sl_arch sl_arch;
@@ -45,7 +51,6 @@ typedef struct sl_net {
     sl_weights *weights; /* owned */
     sl_config config;
     sl_tensor embed, out_norm, head, rope_divisor;
-    bool tied;       /* head is the embedding */
     sl_layer *layer; /* [n_layers] */
     float *inv_freq; /* [rope.dim / 2] */
     float rope_scale;
@@ -58,33 +63,46 @@ typedef struct sl_net {
 /* Where the axis of a matrix may be cut for tensor parallelism. */
 typedef enum sl_cut { SL_CUT_NONE, SL_CUT_OUTPUTS, SL_CUT_INPUTS, SL_CUT_VOCAB, SL_CUT_EXPERTS } sl_cut;
 
+/* Whether a tensor must be there. */
+typedef enum sl_need {
+    SL_NEEDED,
+    SL_OPTIONAL,
+    SL_HEAD,      /* the output matrix: needed unless it is the embedding */
+    SL_ATTN_BIAS, /* as the settings say; a GGUF file does not say: optional */
+    SL_MLP_BIAS,
+    SL_UNUSED, /* may be there, is not read */
+} sl_need;
+
 /* Which layers have a tensor: all, or those whose feed-forward block is a mixture, or the others. */
 typedef enum sl_layers { SL_LAYERS_ALL, SL_LAYERS_DENSE, SL_LAYERS_SPARSE } sl_layers;
 
 /* One row of an architecture's tensor table. */
 typedef struct sl_tensor_spec {
-    const char *name;  /* "blk.%zu.attn_q.weight"; with %zu: one in each layer */
+    const char *gguf;  /* "blk.%zu.attn_q.weight"; with %zu: one in each layer; NULL: not in this container */
+    const char *hf;    /* "model.layers.%zu.self_attn.q_proj.weight", likewise */
     size_t offset;     /* of the sl_tensor in sl_layer, or in sl_net without %zu */
     const char *shape; /* letters, outputs then inputs: "HD", a vector has one. Three: one matrix for each expert, and
                         * at the offset lies a pointer to a list of them */
     sl_cut cut;
-    bool optional;
+    sl_need need;
     sl_layers layers;
 } sl_tensor_spec;
 
 struct sl_arch {
-    const char *name; /* as general.architecture has it */
+    const char *gguf;     /* as general.architecture has it; NULL: no GGUF files of its own */
+    const char *hf;       /* "model_type" of config.json; NULL: no folders */
+    const char *hf_class; /* one of its "architectures" */
     sl_status (*read_config)(sl_config *c, const sl_weights *w, sl_err *err);
     const sl_tensor_spec *tensors;
     size_t n_tensors;
     void (*build)(const sl_net *m, sl_graph *g); /* appends; the last operation's output is the logits */
 };
 
-/* Look an architecture up by name; NULL: unknown. The list, for messages. */
-const sl_arch *sl_arch_find(const char *name);
-const char *sl_arch_names(void);
+/* The architecture of a checkpoint. SL_EUNSUPPORTED names it, and those that are known in its container. */
+sl_status sl_arch_find(const sl_arch **out, const sl_weights *w, sl_err *err);
+const char *sl_arch_name(const sl_arch *arch);
 
-/* Open the file, read settings, find each tensor and check its shape. Tensors that the
+/* Open the file or folder, read settings, find each tensor and check its shape. Tensors that the
  * architecture does not know are refused: silently ignoring one gives wrong answers. */
 sl_status sl_net_load(sl_net **out, const char *path, const sl_overrides *overrides, sl_err *err);
 void sl_net_free(sl_net *m); /* accepts NULL */
@@ -92,7 +110,6 @@ void sl_net_free(sl_net *m); /* accepts NULL */
 sl_status sl_net_runs(const sl_net *m, sl_err *err);
 
 /* What llama-like architectures share (dense.c). */
-sl_status sl_dense_config(sl_config *c, const sl_weights *w, sl_err *err);
 void sl_dense_build(const sl_net *m, sl_graph *g);
 sl_proj sl_net_proj(const sl_tensor *w, const sl_tensor *bias);
 sl_norm sl_net_norm(const sl_net *m, const sl_tensor *weight);

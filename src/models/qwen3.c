@@ -1,29 +1,51 @@
 /* qwen3.c - Qwen3, dense: Llama's block with an rms norm on each head's q and k before rope, and
  * a head width of its own. Source: Transformers, modeling_qwen3.py. */
 #include <stddef.h>
-#include "models/net.h"
+#include "models/config.h"
+
+#define LAYER "model.layers.%zu."
 
 static sl_status read_config(sl_config *c, const sl_weights *w, sl_err *err)
 {
-    c->rope_adjacent = false;
-    return sl_dense_config(c, w, err);
+    static const sl_hf_traits traits = { .head_dim = 128, .window = SL_WINDOW_SWITCH, .attention_bias = true };
+    return sl_dense_config(c, w, &traits, err);
 }
 
 static const sl_tensor_spec tensors[] = {
-    { "token_embd.weight", offsetof(sl_net, embed), "VD", SL_CUT_VOCAB, false },
-    { "output_norm.weight", offsetof(sl_net, out_norm), "D", SL_CUT_NONE, false },
-    { "output.weight", offsetof(sl_net, head), "VD", SL_CUT_VOCAB, true },
-    { "blk.%zu.attn_norm.weight", offsetof(sl_layer, attn_norm), "D", SL_CUT_NONE, false },
-    { "blk.%zu.attn_q.weight", offsetof(sl_layer, q), "HD", SL_CUT_OUTPUTS, false },
-    { "blk.%zu.attn_k.weight", offsetof(sl_layer, k), "GD", SL_CUT_OUTPUTS, false },
-    { "blk.%zu.attn_v.weight", offsetof(sl_layer, v), "GD", SL_CUT_OUTPUTS, false },
-    { "blk.%zu.attn_q_norm.weight", offsetof(sl_layer, q_norm), "C", SL_CUT_NONE, false },
-    { "blk.%zu.attn_k_norm.weight", offsetof(sl_layer, k_norm), "C", SL_CUT_NONE, false },
-    { "blk.%zu.attn_output.weight", offsetof(sl_layer, o), "DH", SL_CUT_INPUTS, false },
-    { "blk.%zu.ffn_norm.weight", offsetof(sl_layer, ffn_norm), "D", SL_CUT_NONE, false },
-    { "blk.%zu.ffn_gate.weight", offsetof(sl_layer, gate), "FD", SL_CUT_OUTPUTS, false },
-    { "blk.%zu.ffn_up.weight", offsetof(sl_layer, up), "FD", SL_CUT_OUTPUTS, false },
-    { "blk.%zu.ffn_down.weight", offsetof(sl_layer, down), "DF", SL_CUT_INPUTS, false },
+    { "token_embd.weight", "model.embed_tokens.weight", offsetof(sl_net, embed), "VD", SL_CUT_VOCAB, SL_NEEDED },
+    { "output_norm.weight", "model.norm.weight", offsetof(sl_net, out_norm), "D", SL_CUT_NONE, SL_NEEDED },
+    { "output.weight", "lm_head.weight", offsetof(sl_net, head), "VD", SL_CUT_VOCAB, SL_HEAD },
+    { "blk.%zu.attn_norm.weight", LAYER "input_layernorm.weight", offsetof(sl_layer, attn_norm), "D", SL_CUT_NONE,
+      SL_NEEDED },
+    { "blk.%zu.attn_q.weight", LAYER "self_attn.q_proj.weight", offsetof(sl_layer, q), "HD", SL_CUT_OUTPUTS,
+      SL_NEEDED },
+    { "blk.%zu.attn_k.weight", LAYER "self_attn.k_proj.weight", offsetof(sl_layer, k), "GD", SL_CUT_OUTPUTS,
+      SL_NEEDED },
+    { "blk.%zu.attn_v.weight", LAYER "self_attn.v_proj.weight", offsetof(sl_layer, v), "GD", SL_CUT_OUTPUTS,
+      SL_NEEDED },
+    { "blk.%zu.attn_q_norm.weight", LAYER "self_attn.q_norm.weight", offsetof(sl_layer, q_norm), "C", SL_CUT_NONE,
+      SL_NEEDED },
+    { "blk.%zu.attn_k_norm.weight", LAYER "self_attn.k_norm.weight", offsetof(sl_layer, k_norm), "C", SL_CUT_NONE,
+      SL_NEEDED },
+    { "blk.%zu.attn_output.weight", LAYER "self_attn.o_proj.weight", offsetof(sl_layer, o), "DH", SL_CUT_INPUTS,
+      SL_NEEDED },
+    { "blk.%zu.ffn_norm.weight", LAYER "post_attention_layernorm.weight", offsetof(sl_layer, ffn_norm), "D",
+      SL_CUT_NONE, SL_NEEDED },
+    { "blk.%zu.ffn_gate.weight", LAYER "mlp.gate_proj.weight", offsetof(sl_layer, gate), "FD", SL_CUT_OUTPUTS,
+      SL_NEEDED },
+    { "blk.%zu.ffn_up.weight", LAYER "mlp.up_proj.weight", offsetof(sl_layer, up), "FD", SL_CUT_OUTPUTS, SL_NEEDED },
+    { "blk.%zu.ffn_down.weight", LAYER "mlp.down_proj.weight", offsetof(sl_layer, down), "DF", SL_CUT_INPUTS,
+      SL_NEEDED },
+    { "blk.%zu.attn_q.bias", LAYER "self_attn.q_proj.bias", offsetof(sl_layer, q_bias), "H", SL_CUT_OUTPUTS,
+      SL_ATTN_BIAS },
+    { "blk.%zu.attn_k.bias", LAYER "self_attn.k_proj.bias", offsetof(sl_layer, k_bias), "G", SL_CUT_OUTPUTS,
+      SL_ATTN_BIAS },
+    { "blk.%zu.attn_v.bias", LAYER "self_attn.v_proj.bias", offsetof(sl_layer, v_bias), "G", SL_CUT_OUTPUTS,
+      SL_ATTN_BIAS },
+    { "blk.%zu.attn_output.bias", LAYER "self_attn.o_proj.bias", offsetof(sl_layer, o_bias), "D", SL_CUT_NONE,
+      SL_ATTN_BIAS },
 };
 
-const sl_arch sl_arch_qwen3 = { "qwen3", read_config, tensors, sizeof tensors / sizeof *tensors, sl_dense_build };
+const sl_arch sl_arch_qwen3 = { "qwen3",       "qwen3", "Qwen3ForCausalLM",
+                                read_config,   tensors, sizeof tensors / sizeof *tensors,
+                                sl_dense_build };

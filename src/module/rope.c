@@ -11,11 +11,19 @@ static double yarn_pair(const sl_rope *r, double rotations)
 /* 1 where a pair keeps its frequency, 0 where it is divided by the factor. */
 static double yarn_keep(const sl_rope *r, size_t i)
 {
-    const double low = fmax(floor(yarn_pair(r, r->beta_fast)), 0.0);
-    double high = fmin(ceil(yarn_pair(r, r->beta_slow)), (double)r->dim - 1.0);
+    const double from = yarn_pair(r, r->beta_fast), to = yarn_pair(r, r->beta_slow);
+    const double low = fmax(r->unrounded ? from : floor(from), 0.0);
+    double high = fmin(r->unrounded ? to : ceil(to), (double)r->dim - 1.0);
     if (low == high)
         high += 0.001; /* a step, not a division by zero */
     return 1.0 - fmin(fmax(((double)i - low) / (high - low), 0.0), 1.0);
+}
+
+/* The same share for a frequency that turns so often over the original context. */
+static double llama3_keep(const sl_rope *r, double frequency)
+{
+    const double rotations = r->n_ctx_original * frequency / (2.0 * M_PI);
+    return fmin(fmax((rotations - r->low_freq) / (r->high_freq - r->low_freq), 0.0), 1.0);
 }
 
 float sl_rope_frequencies(const sl_rope *r, float *inv_freq)
@@ -25,15 +33,15 @@ float sl_rope_frequencies(const sl_rope *r, float *inv_freq)
         double f = plain;
         if (r->scaling == SL_ROPE_LINEAR)
             f = plain / r->factor;
-        else if (r->scaling == SL_ROPE_YARN) {
-            const double keep = yarn_keep(r, i);
+        else if (r->scaling != SL_ROPE_NONE) {
+            const double keep = r->scaling == SL_ROPE_YARN ? yarn_keep(r, i) : llama3_keep(r, plain);
             f = plain * keep + plain / r->factor * (1.0 - keep);
         }
         if (r->divisor)
             f /= r->divisor[i];
         inv_freq[i] = (float)f;
     }
-    if (r->scaling != SL_ROPE_YARN || r->factor <= 1.0)
+    if (r->scaling != SL_ROPE_YARN)
         return 1.0f;
-    return (float)((0.1 * log(r->factor) + 1.0) * r->attn_factor);
+    return (float)((r->factor <= 1.0 ? 1.0 : 0.1 * log(r->factor) + 1.0) * r->attn_factor);
 }

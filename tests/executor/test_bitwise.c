@@ -1,4 +1,4 @@
-/* test_bitwise.c MODEL - the promise of docs/numerics.md: a request's logits are the same bits
+/* test_bitwise.c MODEL|FOLDER - the promise of docs/numerics.md: a request's logits are the same bits
  * whatever the threads, chunks, pages, mode and company, and whether it read its prompt or was
  * forked from one that did. One test for all switches. */
 #include <setjmp.h>

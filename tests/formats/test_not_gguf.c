@@ -72,7 +72,7 @@ static void no_file_folder_pipe(void **state)
     char dir[] = "/tmp/sluice-test-XXXXXX", pipe_path[64];
     assert_non_null(mkdtemp(dir));
     check_refused("/nowhere/model.gguf", SL_ENOTFOUND, "No such file", NULL);
-    check_refused(dir, SL_EUNSUPPORTED, "a folder", NULL);
+    check_refused(dir, SL_ENOTFOUND, "a folder without a config.json", NULL);
     snprintf(pipe_path, sizeof pipe_path, "%s/pipe", dir);
     assert_int_equal(mkfifo(pipe_path, 0600), 0);
     check_refused(pipe_path, SL_EIO, "not a regular file", NULL);

@@ -116,9 +116,26 @@ static void the_good_file_loads(void **state)
     sl_err err = { 0 };
     if (sl_net_load(&net, make(&b, &(fault){ 0 }), NULL, &err))
         fail_msg("%s", err.msg);
-    assert_true(net->tied);
+    assert_true(net->config.tied);
     assert_int_equal(net->config.C, 4);
     assert_int_equal(net->n_params, 5 * D + D + 2 * (2 * D + 16 * D + 8 * D + 18 * D));
+    sl_net_free(net);
+    gb_free(&b);
+}
+
+/* Kernels read vectors in F32; a file may have them in F16. */
+static void half_vectors_are_widened(void **state)
+{
+    (void)state;
+    gguf_build b = { 0 };
+    sl_net *net = NULL;
+    sl_err err = { 0 };
+    const fault f = { .tensor = "blk.1.ffn_norm.weight", .type = GGML_F16 };
+    if (sl_net_load(&net, make(&b, &f), NULL, &err))
+        fail_msg("%s", err.msg);
+    assert_int_equal(net->layer[1].ffn_norm.format, SL_FORMAT_F32);
+    assert_int_equal(net->layer[1].ffn_norm.cols, D);
+    assert_int_equal(sl_weights_find(net->weights, f.tensor)->tensor.format, SL_FORMAT_F16);
     sl_net_free(net);
     gb_free(&b);
 }
@@ -131,16 +148,12 @@ static void faults_are_named(void **state)
         { .tensor = "blk.0.attn_q.weight", .want = SL_EFORMAT, .says = "missing tensor blk.0.attn_q.weight" },
         { .tensor = "blk.1.ffn_down.weight", .want = SL_EFORMAT, .says = "missing tensor blk.1.ffn_down.weight" },
         { .tensor = "blk.1.attn_k.weight", .rows = 6, .want = SL_EFORMAT, .says = "blk.1.attn_k.weight" },
-        { .tensor = "blk.0.attn_norm.weight",
-          .type = GGML_F16,
-          .want = SL_EUNSUPPORTED,
-          .says = "blk.0.attn_norm.weight" },
         { .extra = "blk.0.attn_norm.bias", .want = SL_EUNSUPPORTED, .says = "blk.0.attn_norm.bias" },
         { .extra = "blk.0.attn_k.bias", .want = SL_EFORMAT, .says = "blk.0.attn_k.bias is [1, 8]" },
         { .extra = "blk.2.attn_norm.weight", .want = SL_EUNSUPPORTED, .says = "blk.2.attn_norm.weight" },
         { .arch = "gemma9",
           .want = SL_EUNSUPPORTED,
-          .says = "architecture gemma9 is not supported; known are llama, qwen3" },
+          .says = "architecture gemma9 is not supported; known are llama, qwen2, qwen3" },
         { .arch = "qwen3", .want = SL_EFORMAT, .says = "attn_q_norm.weight (architecture qwen3)" },
         { .key = "expert_count", .how = SET_U32, .u32 = 8, .want = SL_EUNSUPPORTED, .says = "8 experts" },
         { .key = "block_count", .how = OMIT, .want = SL_EFORMAT, .says = "block_count" },
@@ -201,6 +214,8 @@ static void faults_are_named(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(the_good_file_loads), cmocka_unit_test(faults_are_named) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(the_good_file_loads),
+                                        cmocka_unit_test(half_vectors_are_widened),
+                                        cmocka_unit_test(faults_are_named) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

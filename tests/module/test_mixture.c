@@ -172,7 +172,7 @@ typedef struct how {
 /* out [T][D]. */
 static void run(model *m, const how *h, float *out)
 {
-    static const sl_arch arch = { .name = "test", .build = build };
+    static const sl_arch arch = { .gguf = "test", .build = build };
     const size_t T = m->s->T, D = m->s->D;
     sl_kernels k;
     sl_arena arena;
