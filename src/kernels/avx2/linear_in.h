@@ -51,6 +51,15 @@ SL_ALWAYS_INLINE void transpose_group(__m256i v[8], const uint8_t *const row[SL_
     transpose_dwords(v + 4, row, at + 16);
 }
 
+/* The 16 bytes that nibbles of IQ4_NL, IQ4_XS or MXFP4 choose among, twice; the values of quant/iq4.c and quant/fp4.c.
+ * f is a constant. */
+SL_ALWAYS_INLINE __m256i table_of(sl_format f)
+{
+    const __m128i iq4 = _mm_setr_epi8(-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113);
+    const __m128i e2m1 = _mm_setr_epi8(0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12);
+    return _mm256_broadcastsi128_si256(f == SL_FORMAT_MXFP4 ? e2m1 : iq4);
+}
+
 /* The half-float at `at` of each row. */
 SL_ALWAYS_INLINE __m256 halves(const uint8_t *const row[SL_PANEL_ROWS], size_t at)
 {

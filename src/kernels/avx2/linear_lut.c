@@ -4,13 +4,6 @@
 
 /* Where a function takes a format, it is a constant: it is inlined once for each. */
 
-SL_ALWAYS_INLINE __m256i table_of(sl_format f)
-{
-    const __m128i iq4 = _mm_setr_epi8(-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113);
-    const __m128i e2m1 = _mm_setr_epi8(0, 1, 2, 3, 4, 6, 8, 12, 0, -1, -2, -3, -4, -6, -8, -12);
-    return _mm256_broadcastsi128_si256(f == SL_FORMAT_MXFP4 ? e2m1 : iq4);
-}
-
 /* Groups of a block, its bytes, and where the nibbles of group j of the block are. */
 SL_ALWAYS_INLINE size_t groups_of(sl_format f)
 {

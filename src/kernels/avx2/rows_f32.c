@@ -3,7 +3,7 @@
  * A group of 32 columns of a row is 4 vectors. The values are those of the reference in quant/:
  * a product rounds before its minimum is added. What narrow adds up, and in which order, is
  * in linear_f32.c. */
-#include "kernels/avx2/linear_in.h"
+#include "kernels/avx2/rows_in.h"
 
 #include "quant/quant.h"
 
@@ -16,22 +16,6 @@
 /* Where a function takes a format, it is a constant: it is inlined once for each. */
 
 /* ---- one row ------------------------------------------------------------------- */
-
-SL_ALWAYS_INLINE size_t group_bytes(sl_format f)
-{
-    switch (f) {
-    case SL_FORMAT_F32:
-        return SL_GROUP * sizeof(float);
-    case SL_FORMAT_Q8_0:
-        return sizeof(sl_block_q8_0);
-    case SL_FORMAT_Q4_0:
-        return sizeof(sl_block_q4_0);
-    case SL_FORMAT_Q4_1:
-        return sizeof(sl_block_q4_1);
-    default:
-        return SL_GROUP * sizeof(uint16_t);
-    }
-}
 
 SL_ALWAYS_INLINE bool is_float(sl_format f)
 {
@@ -57,47 +41,26 @@ SL_ALWAYS_INLINE __m256 load_floats_tail(const uint8_t *p, size_t n, sl_format f
     return load_floats(b, f);
 }
 
-SL_ALWAYS_INLINE __m256 half_at(const uint8_t *p)
-{
-    return _mm256_broadcastss_ps(_mm_cvtph_ps(_mm_cvtsi32_si128(sl_load_le16(p))));
-}
-
-/* 16 whole numbers as f32. */
-SL_ALWAYS_INLINE void widen(__m256 b[2], __m128i q)
-{
-    b[0] = _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(q));
-    b[1] = _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_unpackhi_epi64(q, q)));
-}
-
-/* One group of a row, which starts at p. */
-SL_ALWAYS_INLINE void load_group(__m256 b[GROUP_STEPS], const uint8_t *p, sl_format f)
+/* Group g of a row, in 4 vectors. */
+SL_ALWAYS_INLINE void load_group(__m256 b[GROUP_STEPS], const uint8_t *row, size_t g, sl_format f)
 {
     if (is_float(f)) {
         UNROLL
         for (size_t c = 0; c < GROUP_STEPS; c++)
-            b[c] = load_floats(p + c * (group_bytes(f) / GROUP_STEPS), f);
+            b[c] = load_floats(row + g * group_bytes(f) + c * (group_bytes(f) / GROUP_STEPS), f);
         return;
     }
-    const __m256 d = half_at(p);
-    if (f == SL_FORMAT_Q8_0) {
-        p += offsetof(sl_block_q8_0, q);
-        widen(b, _mm_loadu_si128((const __m128i *)(const void *)p));
-        widen(b + 2, _mm_loadu_si128((const __m128i *)(const void *)(p + 16)));
-    } else {
-        const size_t at = f == SL_FORMAT_Q4_0 ? offsetof(sl_block_q4_0, q) : offsetof(sl_block_q4_1, q);
-        const __m128i q = _mm_loadu_si128((const __m128i *)(const void *)(p + at)), low = _mm_set1_epi8(15);
-        const __m128i bias = _mm_set1_epi8(f == SL_FORMAT_Q4_0 ? 8 : 0);
-        widen(b, _mm_sub_epi8(_mm_and_si128(q, low), bias));
-        widen(b + 2, _mm_sub_epi8(_mm_and_si128(_mm_srli_epi16(q, 4), low), bias));
-    }
+    const whole w = load_whole(row, g, f);
     UNROLL
-    for (size_t c = 0; c < GROUP_STEPS; c++)
-        b[c] = _mm256_mul_ps(b[c], d);
-    if (f == SL_FORMAT_Q4_1) {
-        const __m256 m = half_at(p + offsetof(sl_block_q4_1, m));
-        UNROLL
-        for (size_t c = 0; c < GROUP_STEPS; c++)
-            b[c] = _mm256_add_ps(b[c], m);
+    for (size_t c = 0; c < GROUP_STEPS; c++) {
+        const __m128i half = c / 2 ? _mm256_extracti128_si256(w.q, 1) : _mm256_castsi256_si128(w.q);
+        const __m128i eight = c % 2 ? _mm_unpackhi_epi64(half, half) : half;
+        b[c] = _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(eight));
+        if (f == SL_FORMAT_Q6_K)
+            b[c] = _mm256_mul_ps(b[c], w.s[c / 2]);
+        b[c] = _mm256_mul_ps(b[c], w.d);
+        if (has_minima(f))
+            b[c] = _mm256_add_ps(b[c], w.m);
     }
 }
 
@@ -111,7 +74,7 @@ SL_ALWAYS_INLINE void decode(void *dst, const sl_tensor *w, size_t r0, size_t r1
     for (size_t g = k0 / SL_GROUP; g < k1 / SL_GROUP; g++, out += SL_GROUP * SL_PANEL_ROWS)
         for (size_t i = 0; i < SL_PANEL_ROWS; i++) {
             __m256 b[GROUP_STEPS];
-            load_group(b, row[i] + g * group_bytes(f), f);
+            load_group(b, row[i], g, f);
             UNROLL
             for (size_t c = 0; c < GROUP_STEPS; c++)
                 _mm256_storeu_ps(out + (c * SL_PANEL_ROWS + i) * 8, b[c]);
@@ -162,7 +125,7 @@ SL_ALWAYS_INLINE void add_group(__m256 *acc, const uint8_t *const *row, size_t g
     UNROLL
     for (size_t i = 0; i < n_rows; i++) {
         __m256 b[GROUP_STEPS];
-        load_group(b, row[i] + at, f);
+        load_group(b, row[i], g, f);
         UNROLL
         for (size_t c = 0; c < GROUP_STEPS; c++)
             UNROLL
@@ -238,11 +201,13 @@ SL_ALWAYS_INLINE void narrow(float *y, size_t ldy, const sl_tensor *w, size_t r0
 
 /* ---- the table ----------------------------------------------------------------- */
 
-#define FORMAT(id)                                                                                                     \
+#define DECODE(id)                                                                                                     \
     static void decode_##id(void *dst, const sl_tensor *w, size_t r0, size_t r1, size_t k0, size_t k1)                 \
     {                                                                                                                  \
         decode(dst, w, r0, r1, k0, k1, SL_FORMAT_##id);                                                                \
-    }                                                                                                                  \
+    }
+#define FORMAT(id)                                                                                                     \
+    DECODE(id)                                                                                                         \
     static void narrow_##id(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const sl_act *x,           \
                             size_t t0, size_t t1)                                                                      \
     {                                                                                                                  \
@@ -254,7 +219,17 @@ FORMAT(BF16)
 FORMAT(Q8_0)
 FORMAT(Q4_0)
 FORMAT(Q4_1)
+FORMAT(Q5_0)
+FORMAT(Q5_1)
+FORMAT(Q6_K)
+FORMAT(IQ4_NL)
+FORMAT(IQ4_XS)
+FORMAT(MXFP4)
+/* Whose scales fill the registers: a panel is faster for one token too. */
+DECODE(Q4_K)
+DECODE(Q5_K)
 #undef FORMAT
+#undef DECODE
 
 static sl_panel panel(sl_panel_decode_fn *decode_fn, sl_panel_narrow_fn *narrow_fn, size_t narrow_max)
 {
@@ -278,7 +253,17 @@ void sl_linear_init_avx2_f32(sl_kernels *k)
         k->panel[SL_FORMAT_F16][act] = panel(decode_F16, narrow_F16, NARROW_MAX_FLOATS);
         k->panel[SL_FORMAT_BF16][act] = panel(decode_BF16, narrow_BF16, NARROW_MAX_FLOATS);
     }
-    k->panel[SL_FORMAT_Q8_0][SL_ACT_F32] = panel(decode_Q8_0, narrow_Q8_0, NARROW_MAX_BLOCKS);
-    k->panel[SL_FORMAT_Q4_0][SL_ACT_F32] = panel(decode_Q4_0, narrow_Q4_0, NARROW_MAX_BLOCKS);
-    k->panel[SL_FORMAT_Q4_1][SL_ACT_F32] = panel(decode_Q4_1, narrow_Q4_1, NARROW_MAX_BLOCKS);
+#define BLOCKS(id) k->panel[SL_FORMAT_##id][SL_ACT_F32] = panel(decode_##id, narrow_##id, NARROW_MAX_BLOCKS);
+    BLOCKS(Q8_0)
+    BLOCKS(Q4_0)
+    BLOCKS(Q4_1)
+    BLOCKS(Q5_0)
+    BLOCKS(Q5_1)
+    BLOCKS(Q6_K)
+    BLOCKS(IQ4_NL)
+    BLOCKS(IQ4_XS)
+    BLOCKS(MXFP4)
+#undef BLOCKS
+    k->panel[SL_FORMAT_Q4_K][SL_ACT_F32] = panel(decode_Q4_K, NULL, 0);
+    k->panel[SL_FORMAT_Q5_K][SL_ACT_F32] = panel(decode_Q5_K, NULL, 0);
 }
