@@ -320,6 +320,8 @@ static sl_exit load(sl_benching *b)
     if (!code &&
         (sl_bench_create(&b->bench, s->model, &s->options, &err) || sl_bench_prepare(b->bench, &all, NULL, &err)))
         code = sl_cli_fail(&err);
+    if (!code && b->args->fill[0] == 'r')
+        sl_bench_fill_random(b->bench);
     s->load_s += sl_cli_now() - begin;
     return code;
 }
@@ -350,6 +352,8 @@ static const sl_opt own[] = {
       SL_ARG(bench_depth), 0, 0, NULL },
     { "batch", "b", "N[,N]", "sequences that generate together (default 1)", SL_OPT_TEXT, SL_ARG(bench_seqs), 0, 0,
       NULL },
+    { "fill", NULL, "WITH", "how a depth is reached: tokens (default) are read, random keys and values are drawn",
+      SL_OPT_WORD, SL_ARG(fill), 0, 0, "tokens|random" },
     { "repeats", "r", "N", "runs of each test, 1 to 10000 (default 5)", SL_OPT_INT, SL_ARG(repeats), 1, 10000, NULL },
     { "no-warmup", NULL, NULL, "time the very first run, too", SL_OPT_FLAG, SL_ARG(no_warmup), 0, 0, NULL },
     { "serve-lines", NULL, NULL, "stay loaded and answer the line protocol of bench/README.md", SL_OPT_FLAG,

@@ -135,6 +135,8 @@ typedef struct sl_kv_head {
     void *data;
     float *scale; /* NULL for all types but int8 */
     size_t P, C;
+    const void
+        *next; /* data of the head that is read after this one, whose beginning is fetched in time; NULL: unknown */
 } sl_kv_head;
 
 /* Bytes of one token in one head: numbers and scale. A head takes P times as many. */
@@ -152,7 +154,7 @@ static inline size_t sl_kv_token_bytes(sl_kv_type type, size_t C)
 static inline sl_kv_head sl_kv_head_at(sl_kv_type type, void *data, size_t P, size_t C)
 {
     float *scale = type == SL_KV_INT8 ? (float *)(void *)((char *)data + (C + 3) / 4 * 4 * P) : NULL;
-    return (sl_kv_head){ data, scale, P, C };
+    return (sl_kv_head){ data, scale, P, C, NULL };
 }
 
 /* Store one token's head at slot `at` < P, rounded to nearest even; int8 with the scale of

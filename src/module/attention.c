@@ -206,20 +206,29 @@ static void visible_rows(const sl_query *q, const sl_env *env, size_t j0, size_t
     }
 }
 
+/* A part of one page. */
 typedef struct sl_span_of_page {
     size_t at, n;  /* slots at .. at+n of the page */
     size_t offset; /* of the first, from the unit's start */
-    uint32_t page;
+    sl_kv_head head;
 } sl_span_of_page;
 
-/* The part of the sequence's pages that starts `offset` positions into the unit at j0. */
-static sl_span_of_page page_span(const sl_query *q, const sl_lane *lane, size_t j0, size_t offset, size_t end)
+/* The keys or values of the page that holds position `pos`. */
+static sl_kv_head head_at(const sl_query *q, const sl_lane *lane, size_t pos, bool keys)
 {
-    const size_t P = sl_kv_get_shape(lane->kv)->P, pos = j0 + offset;
-    return (sl_span_of_page){ .at = pos % P,
-                              .n = SL_MIN(P - pos % P, end - offset),
-                              .offset = offset,
-                              .page = sl_step_page(lane->step, q->block->seq, pos, P) };
+    const uint32_t page = sl_step_page(lane->step, q->block->seq, pos, sl_kv_get_shape(lane->kv)->P);
+    return (keys ? sl_kv_k : sl_kv_v)(lane->kv, page, q->layer, q->head);
+}
+
+/* The part of the sequence's pages that starts `offset` positions into the unit at j0 and ends before `end`. `after`
+ * is read when this is the last one. */
+static sl_span_of_page page_span(const sl_query *q, const sl_lane *lane, size_t j0, size_t offset, size_t end,
+                                 bool keys, const void *after)
+{
+    const size_t P = sl_kv_get_shape(lane->kv)->P, pos = j0 + offset, n = SL_MIN(P - pos % P, end - offset);
+    sl_span_of_page span = { pos % P, n, offset, head_at(q, lane, pos, keys) };
+    span.head.next = offset + n < end ? head_at(q, lane, pos + n, keys).data : after;
+    return span;
 }
 
 /* Add a page's weighted values to s->chunk. Where the window of some query begins inside the page, each
@@ -230,11 +239,10 @@ static void mix_page(const sl_query *q, const sl_lane *lane, size_t j0, const sl
     const sl_env *env = lane->env;
     const size_t C = q->heads->C, o = span->offset;
     sl_attn_mix_fn *mix = env->k->attn_mix[sl_kv_get_shape(lane->kv)->type];
-    const sl_kv_head head = sl_kv_v(lane->kv, span->page, q->layer, q->head);
     for (size_t r = r0; r < r1; r++)
         s->n[r] = s->seen[r] > o ? (uint32_t)SL_MIN(s->seen[r] - o, span->n) : 0;
     if (first_seen(env, q->heads, q->block->pos0 + (r1 - 1) / q->G) <= j0 + o) {
-        mix(s->chunk + r0 * C, s->s + r0 * s->lds + o, s->lds, s->n + r0, r1 - r0, &head, span->at);
+        mix(s->chunk + r0 * C, s->s + r0 * s->lds + o, s->lds, s->n + r0, r1 - r0, &span->head, span->at);
         return;
     }
     for (size_t r = r0; r < r1; r += q->G) {
@@ -242,33 +250,31 @@ static void mix_page(const sl_query *q, const sl_lane *lane, size_t j0, const sl
         const uint32_t skip = first > j0 + o ? (uint32_t)SL_MIN(first - j0 - o, (size_t)s->n[r]) : 0;
         for (size_t g = 0; g < q->G; g++)
             s->n[r + g] -= skip;
-        mix(s->chunk + r * C, s->s + r * s->lds + o + skip, s->lds, s->n + r, q->G, &head, span->at + skip);
+        mix(s->chunk + r * C, s->s + r * s->lds + o + skip, s->lds, s->n + r, q->G, &span->head, span->at + skip);
     }
 }
 
 /* Scores, softmax and weighted values of positions j0 .. j0+len for the rows that see some:
- * s->chunk, s->m2, s->l2. */
-static void compute_unit(const sl_query *q, sl_lane *lane, size_t j0, size_t len, sl_attn_scratch *s, size_t *r0,
-                         size_t *r1)
+ * s->chunk, s->m2, s->l2. `after`: what will be read then, or NULL. */
+static void compute_unit(const sl_query *q, sl_lane *lane, size_t j0, size_t len, const void *after, sl_attn_scratch *s,
+                         size_t *r0, size_t *r1)
 {
     const sl_env *env = lane->env;
-    const sl_kernels *k = env->k;
     const size_t C = q->heads->C;
     const sl_kv_shape *shape = sl_kv_get_shape(lane->kv);
-    sl_attn_scores_fn *scores = k->attn_scores[shape->layout][shape->type];
+    sl_attn_scores_fn *scores = env->k->attn_scores[shape->layout][shape->type];
     visible_rows(q, env, j0, len, s, r0, r1);
     if (*r0 == *r1)
         return;
-    const size_t R = *r1 - *r0, end = s->seen[*r1 - 1];
     /* Pages before the first position that any row sees are skipped whole. */
-    const size_t low = first_seen(env, q->heads, q->block->pos0 + *r0 / q->G), skip = low > j0 ? low - j0 : 0;
+    const size_t R = *r1 - *r0, end = s->seen[*r1 - 1], low = first_seen(env, q->heads, q->block->pos0 + *r0 / q->G);
+    const size_t page = low / shape->P * shape->P, begin = page > j0 ? page - j0 : 0;
     const sl_attn_query rows = query_rows(&s->q, *r0);
+    const void *values = head_at(q, lane, j0 + begin, false).data;
 
-    for (size_t o = 0; o < end;) {
-        const sl_span_of_page span = page_span(q, lane, j0, o, end);
-        const sl_kv_head head = sl_kv_k(lane->kv, span.page, q->layer, q->head);
-        if (o + span.n > skip)
-            scores(s->s + *r0 * s->lds + o, s->lds, &rows, R, &head, span.at, span.n);
+    for (size_t o = begin; o < end;) {
+        const sl_span_of_page span = page_span(q, lane, j0, o, end, true, values);
+        scores(s->s + *r0 * s->lds + o, s->lds, &rows, R, &span.head, span.at, span.n);
         o += span.n;
     }
     for (size_t r = *r0; r < *r1; r++) {
@@ -276,17 +282,16 @@ static void compute_unit(const sl_query *q, sl_lane *lane, size_t j0, size_t len
         float *row = s->s + r * s->lds;
         for (size_t j = 0; j0 + j < first; j++)
             row[j] = -INFINITY;
-        k->attn_softmax(row, s->seen[r], &s->m2[r], &s->l2[r]);
+        env->k->attn_softmax(row, s->seen[r], &s->m2[r], &s->l2[r]);
     }
     memset(s->chunk + *r0 * C, 0, R * C * sizeof(float));
-    for (size_t o = 0; o < end;) {
-        const sl_span_of_page span = page_span(q, lane, j0, o, end);
-        if (o + span.n > skip)
-            mix_page(q, lane, j0, &span, s, *r0, *r1);
+    for (size_t o = begin; o < end;) {
+        const sl_span_of_page span = page_span(q, lane, j0, o, end, false, after);
+        mix_page(q, lane, j0, &span, s, *r0, *r1);
         o += span.n;
     }
-    lane->ops += 4 * R * (end - skip) * C;
-    lane->read_bytes += (end - skip) * 2 * sl_kv_token_bytes(shape->type, C);
+    lane->ops += 4 * R * (end - begin) * C;
+    lane->read_bytes += (end - begin) * 2 * sl_kv_token_bytes(shape->type, C);
 }
 
 /* ---- whole blocks, and blocks split by chunks -------------------------------- */
@@ -305,7 +310,8 @@ static void run_block(const sl_query *q, sl_lane *lane, const float *queries, fl
     memset(s->acc, 0, q->R * C * sizeof(float));
     for (size_t j0 = begin; j0 < end; j0 += step) {
         size_t r0 = 0, r1 = 0;
-        compute_unit(q, lane, j0, SL_MIN(step, end - j0), s, &r0, &r1);
+        const void *after = j0 + step < end ? head_at(q, lane, j0 + step, true).data : NULL;
+        compute_unit(q, lane, j0, SL_MIN(step, end - j0), after, s, &r0, &r1);
         for (size_t r = r0; r < r1; r++)
             k->attn_fold(&s->m[r], &s->l[r], s->acc + r * C, s->m2[r], s->l2[r], s->chunk + r * C, C);
     }
@@ -316,18 +322,24 @@ static void run_block(const sl_query *q, sl_lane *lane, const float *queries, fl
     lane->written_bytes += q->R * C * sizeof(float);
 }
 
+/* Chunks that some query of a block sees. */
+static size_t chunks_seen(const sl_env *env, const sl_heads *h, const sl_query_block *b)
+{
+    return chunks(b->pos0 + b->n) - first_seen(env, h, b->pos0) / SL_ATTN_CHUNK;
+}
+
 static float *partial_at(const sl_env *env, const sl_heads *h, float *partials, size_t t, size_t head, size_t chunk)
 {
     return partials + ((t * h->H + head) * chunks(env->limits.n_ctx) + chunk) * partial_width(h);
 }
 
-static void run_chunk(const sl_query *q, sl_lane *lane, const float *queries, float *partials, size_t chunk,
-                      sl_attn_scratch *s)
+/* The queries are loaded. more: the next chunk is this thread's, too. */
+static void run_chunk(const sl_query *q, sl_lane *lane, float *partials, size_t chunk, bool more, sl_attn_scratch *s)
 {
     const size_t C = q->heads->C;
     size_t r0 = 0, r1 = 0;
-    load_queries(q, lane, queries, &s->q);
-    compute_unit(q, lane, chunk * SL_ATTN_CHUNK, SL_ATTN_CHUNK, s, &r0, &r1);
+    const void *after = more ? head_at(q, lane, (chunk + 1) * SL_ATTN_CHUNK, true).data : NULL;
+    compute_unit(q, lane, chunk * SL_ATTN_CHUNK, SL_ATTN_CHUNK, after, s, &r0, &r1);
     for (size_t r = r0; r < r1; r++) {
         float *p = partial_at(lane->env, q->heads, partials, q->block->t0 + r / q->G, q->head * q->G + r % q->G, chunk);
         p[0] = s->m2[r];
@@ -350,31 +362,54 @@ void sl_attn_merge(const sl_env *env, const sl_heads *heads, const sl_step *step
     env->k->scale(out, out, 1.0f / l, heads->C);
 }
 
+static sl_query query_of(const sl_op *op, const sl_query_block *block, size_t head)
+{
+    const size_t G = op->heads.H / op->heads.Hkv;
+    return (sl_query){ block, &op->heads, (size_t)op->layer, head, G, block->n * G };
+}
+
+static void run_whole(const sl_op *op, sl_lane *lane, sl_attn_scratch *s)
+{
+    const size_t Hkv = op->heads.Hkv;
+    for (size_t i; (i = sl_tiles_take(&lane->tiles[0])) < lane->step->n_blocks * Hkv;) {
+        const sl_query q = query_of(op, &lane->step->block[i / Hkv], i % Hkv);
+        run_block(&q, lane, lane->value[op->in[0]], lane->value[op->out[0]], s);
+    }
+}
+
+/* A run of tiles is consecutive chunks of a head, as far as they go: a stream in memory. */
+static void run_split(const sl_op *op, sl_lane *lane, sl_attn_scratch *s)
+{
+    const sl_heads *h = &op->heads;
+    const sl_query_block *block = lane->step->block, *loaded = NULL;
+    size_t n = 0;
+    for (size_t b = 0; b < lane->step->n_blocks; b++)
+        n += chunks_seen(lane->env, h, &block[b]) * h->Hkv;
+    sl_runs runs = { 0 };
+    size_t i = 0, end = 0, base = 0, head = 0; /* base: tiles before *block */
+    while (sl_tiles_take_run(&lane->tiles[0], &runs, n, lane->n_threads, &i, &end))
+        for (; i < end; i++) {
+            size_t per_head = chunks_seen(lane->env, h, block);
+            for (; i - base >= per_head * h->Hkv; per_head = chunks_seen(lane->env, h, block)) {
+                base += per_head * h->Hkv;
+                block++;
+            }
+            const size_t at = (i - base) % per_head, first = first_seen(lane->env, h, block->pos0) / SL_ATTN_CHUNK;
+            const sl_query q = query_of(op, block, (i - base) / per_head);
+            if (block != loaded || q.head != head)
+                load_queries(&q, lane, lane->value[op->in[0]], &s->q);
+            loaded = block;
+            head = q.head;
+            run_chunk(&q, lane, lane->value[op->out[1]], first + at, i + 1 < end && at + 1 < per_head, s);
+        }
+}
+
 static void run(const sl_graph *g, const sl_op *op, sl_lane *lane)
 {
     (void)g;
-    const sl_step *step = lane->step;
-    const sl_heads *h = &op->heads;
-    const bool split = sl_attn_is_split(lane->env, h, step);
     sl_attn_scratch s = { 0 };
-    cut_scratch(&s, lane->scratch, lane->env, h);
-    const float *queries = lane->value[op->in[0]];
-
-    size_t tile = sl_tiles_take(&lane->tiles[0]), base = 0; /* tiles before this block */
-    for (size_t b = 0; b < step->n_blocks; b++) {
-        const sl_query_block *block = &step->block[b];
-        const size_t first = split ? first_seen(lane->env, h, block->pos0) / SL_ATTN_CHUNK : 0;
-        const size_t per_head = split ? chunks(block->pos0 + block->n) - first : 1;
-        for (; tile < base + per_head * h->Hkv; tile = sl_tiles_take(&lane->tiles[0])) {
-            const size_t i = tile - base;
-            const sl_query q = { block, h, (size_t)op->layer, i / per_head, h->H / h->Hkv, block->n * (h->H / h->Hkv) };
-            if (split)
-                run_chunk(&q, lane, queries, lane->value[op->out[1]], first + i % per_head, &s);
-            else
-                run_block(&q, lane, queries, lane->value[op->out[0]], &s);
-        }
-        base += per_head * h->Hkv;
-    }
+    cut_scratch(&s, lane->scratch, lane->env, &op->heads);
+    (sl_attn_is_split(lane->env, &op->heads, lane->step) ? run_split : run_whole)(op, lane, &s);
 }
 
 static size_t scratch_bytes(const sl_graph *g, const sl_op *op, const sl_env *env)

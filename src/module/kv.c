@@ -128,14 +128,18 @@ void sl_kv_page_drop(sl_kv *kv, uint32_t page)
 void sl_kv_page_copy(sl_kv *kv, uint32_t to, uint32_t from)
 {
     assert(to != from && kv->owners[to] == 1 && kv->owners[from]);
-    memcpy(kv->data + to * kv->page_bytes, kv->data + from * kv->page_bytes, kv->page_bytes);
+    const size_t n = 2 * kv->shape.n_heads * kv->shape.n_layers;
+    for (size_t i = 0; i < n; i++) {
+        unsigned char *stream = kv->data + i * kv->shape.n_pages * kv->head_bytes;
+        memcpy(stream + to * kv->head_bytes, stream + from * kv->head_bytes, kv->head_bytes);
+    }
 }
 
 static sl_kv_head head_at(const sl_kv *kv, uint32_t page, size_t layer, size_t head)
 {
     assert(page < kv->shape.n_pages && layer < kv->shape.n_layers);
     const size_t index = layer * 2 * kv->shape.n_heads + head;
-    return sl_kv_head_at(kv->shape.type, kv->data + page * kv->page_bytes + index * kv->head_bytes, kv->shape.P,
+    return sl_kv_head_at(kv->shape.type, kv->data + (index * kv->shape.n_pages + page) * kv->head_bytes, kv->shape.P,
                          kv->shape.C);
 }
 

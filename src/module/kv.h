@@ -1,11 +1,12 @@
 /* kv.h - the KV cache: a pool of pages, each holding P positions of every layer.
  *
- *   page | layer 0: K head 0, K head 1, … V head 0, V head 1, … | layer 1: … |
+ *   layer 0: K head 0: | page 0 | page 1 | … | K head 1: … V head 0: … V head 1: … | layer 1: … |
  *
- * A sequence owns a list of pages (its block table): position p lies in page table[p / P],
- * slot p % P. Sequences that began alike may share full pages, which count their owners. The
- * pool is one stretch of address space whose pages the system supplies when they are first
- * written. The layout inside a head is the kernels' (kernels.h).
+ * What a head has in all pages lies together: a sequence that got its pages in order is then one stream
+ * in memory, and so are the tables that translate its addresses. A sequence owns a list of pages (its block table):
+ * position p lies in page table[p / P], slot p % P. Sequences that began alike may share full pages, which count their
+ * owners. The pool is one stretch of address space whose pages the system supplies when they are first written. The
+ * layout inside a head is the kernels' (kernels.h).
  */
 #ifndef SL_MODULE_KV_H
 #define SL_MODULE_KV_H

@@ -54,7 +54,7 @@ static inline sl_kv_head page_new(ca *c, sl_kv_type type, size_t P, size_t C)
 {
     const size_t bytes = page_head_bytes(type, P, C), n = page_numbers(type, P, C);
     char *data = ca_buf(c, bytes);
-    sl_kv_head h = { data, NULL, P, C };
+    sl_kv_head h = { .data = data, .P = P, .C = C };
     for (size_t i = 0; type == SL_KV_F32 && i < n; i++)
         ((float *)(void *)data)[i] = NAN;
     for (size_t i = 0; (type == SL_KV_F16 || type == SL_KV_BF16) && i < n; i++)

@@ -63,6 +63,16 @@ class Json(unittest.TestCase):
         self.assertRegex(text, r"(?m)^pp8 +[\d.]+")
         self.assertRegex(text, r"(?m)^tg2@4x2 +[\d.]+")
 
+    def test_random_depth(self):
+        """A depth of keys and values that nobody computed: the same positions, bytes and kinds of figures."""
+        def tg(*args):
+            return good("bench", LLAMA, "-p", "0", "-n", "2", "-d", "100", "-r", "1", "--json", "-q", *args).json["tg"][0]
+        for kv in ("f16", "int8"):
+            a, b = tg("--kv-type", kv), tg("--kv-type", kv, "--fill", "random")
+            self.assertEqual((a["depth"], a["bytes_per_token"]), (b["depth"], b["bytes_per_token"]))
+            self.assertGreater(b["tok_s"], 0)
+        self.assertEqual(sluice("bench", LLAMA, "--fill", "zeros").code, 2)
+
     def test_one_is_no_plural(self):
         text = good("bench", LLAMA, "-p", "8", "-n", "0", "-r", "1", "-t", "1").text
         self.assertIn(", 1 thread, ", text)

@@ -8,21 +8,23 @@
  *
  * Few rows (one token's query heads) are bound by memory and read the page directly. From
  * PACK_ROWS rows on, a tile of 16 x is converted to f32 once and used by all blocks of up to 6
- * rows: 12 accumulators, 2 vectors of b and 1 broadcast fill the 16 registers. Either way the
- * first tile, which passes over all rows of b, also fetches what the next tiles will read:
- * so the page comes from memory in the order in which it lies there. */
+ * rows: 12 accumulators, 2 vectors of b and 1 broadcast fill the 16 registers. Either way each step
+ * over this page also fetches a line of the next one into L2: a page is too short for the hardware to
+ * see a stream in it, and between two pages memory would stand idle. */
 #include "kernels/avx2/attn_in.h"
 
 #include "base/num.h"
 
 enum { ROW_BLOCK = 6, PACK_ROWS = 13, PACK_K = 128, PACK_X = 16 };
 
-/* Fetch the cache lines of row k that lie past the first tile. */
-SL_ALWAYS_INLINE void fetch_row(b_kind kind, const b_view *b, size_t k)
+/* Step `k` of the tile of 8 vecs x from x on has its turn: fetch as many bytes of the next page as it reads
+ * of this one, in the order of memory. n: rows of b that a tile passes over. */
+SL_ALWAYS_INLINE void fetch_next(b_kind kind, size_t vecs, const b_view *b, size_t n, size_t k, size_t x)
 {
-    const uint8_t *row = b->data + (kind == B_BF16_PAIR ? k / 2 : k) * b->ld * x_bytes(kind);
-    for (size_t i = 64; i < b->row_bytes; i += 64)
-        _mm_prefetch((const char *)row + i, _MM_HINT_T0);
+    const size_t rows = kind == B_BF16_PAIR ? n / 2 : n, row = kind == B_BF16_PAIR ? k / 2 : k;
+    const char *p = (const char *)b->next + (x * rows + row * 8 * vecs) * x_bytes(kind);
+    for (size_t i = 0; b->next && i < 8 * vecs * x_bytes(kind); i += 64)
+        _mm_prefetch(p + i, _MM_HINT_T1);
 }
 
 /* The rows of a and out; zero: out is not read. */
@@ -38,8 +40,8 @@ typedef struct job {
 SL_ALWAYS_INLINE void tile_step(b_kind kind, size_t rows, size_t vecs, __m256 acc[ROW_BLOCK][4], const job *j,
                                 const b_view *b, size_t k, bool odd, size_t x, const tail_mask *m)
 {
-    if (x == 0 && !(kind == B_BF16_PAIR && odd))
-        fetch_row(kind, b, k);
+    if (!(kind == B_BF16_PAIR && odd))
+        fetch_next(kind, vecs, b, j->k1, k, x);
     __m256 w[4];
     for (size_t v = 0; v < vecs; v++)
         w[v] = load8(kind, b, k, odd, x + 8 * v, m);
@@ -84,10 +86,11 @@ SL_ALWAYS_INLINE void strip(b_kind kind, size_t rows, const job *j, const b_view
     job second = *j;
     second.a += 2 * j->lda;
     second.out += 2 * j->ldo;
+    const b_view fetched = { b->data, b->ld, NULL };
     for (; rows <= 4 && x + 32 <= width; x += 32) {
         tile(kind, rows < 2 ? rows : 2, 4, j, b, x, NULL);
         if (rows > 2)
-            tile(kind, rows - 2, 4, &second, b, x, NULL);
+            tile(kind, rows - 2, 4, &second, &fetched, x, NULL);
     }
     for (; x + 16 <= width; x += 16)
         tile(kind, rows, 2, j, b, x, NULL);
@@ -160,13 +163,13 @@ SL_ALWAYS_INLINE void block_ragged(block_fn *fn, size_t rows, const job *j, cons
     }
 }
 
-/* buf[k - k0][0..16) = b[k][x .. x+16), lanes outside the masks zero. NULL, NULL: all lanes. */
-SL_ALWAYS_INLINE void pack(b_kind kind, float buf[][PACK_X], const b_view *b, size_t k0, size_t k1, size_t x,
+/* Of n rows of b: buf[k - k0][0..16) = b[k][x .. x+16), lanes outside the masks zero. NULL, NULL: all lanes. */
+SL_ALWAYS_INLINE void pack(b_kind kind, float buf[][PACK_X], const b_view *b, size_t n, size_t k0, size_t k1, size_t x,
                            const tail_mask *lo, const tail_mask *hi)
 {
     for (size_t k = k0; k < k1; k++) {
-        if (x == 0)
-            fetch_row(kind, b, k);
+        if (!(kind == B_BF16_PAIR && k & 1))
+            fetch_next(kind, 2, b, n, k, x);
         _mm256_store_ps(buf[k - k0], load8(kind, b, k, k & 1, x, lo));
         _mm256_store_ps(buf[k - k0] + 8, load8(kind, b, k, k & 1, x + 8, hi));
     }
@@ -187,11 +190,11 @@ SL_ALWAYS_INLINE void many_rows(b_kind kind, const job *j, size_t R, const uint3
         for (size_t k0 = 0; k0 < j->k1; k0 += PACK_K) {
             const size_t k1 = SL_MIN(k0 + PACK_K, j->k1);
             if (w == PACK_X)
-                pack(kind, buf, b, k0, k1, x, NULL, NULL);
+                pack(kind, buf, b, j->k1, k0, k1, x, NULL, NULL);
             else
-                pack(kind, buf, b, k0, k1, x, &lo, &hi);
+                pack(kind, buf, b, j->k1, k0, k1, x, &lo, &hi);
             /* b[k] is buf[k - k0]: count k from k0 on */
-            const b_view packed = { (const uint8_t *)buf, PACK_X, 0 };
+            const b_view packed = { .data = (const uint8_t *)buf, .ld = PACK_X };
             for (size_t r = 0, rows; r < R; r += rows) {
                 uint32_t left[ROW_BLOCK];
                 rows = next_block(R - r);
@@ -216,7 +219,8 @@ SL_ALWAYS_INLINE void few_rows(block_fn *fn, const job *j, size_t R, const uint3
         job part = *j;
         part.out += r * j->ldo;
         part.a += r * j->lda;
-        block_ragged(fn, rows, &part, n ? n + r : NULL, b, width);
+        const b_view view = { b->data, b->ld, r ? NULL : b->next };
+        block_ragged(fn, rows, &part, n ? n + r : NULL, &view, width);
     }
 }
 
@@ -233,7 +237,7 @@ SL_ALWAYS_INLINE void scores(b_kind kind, block_fn *fn, float *s, size_t lds, co
                              const sl_kv_head *k, size_t at, size_t n)
 {
     const size_t width = sl_round_up(n, PACK_X);
-    const b_view b = { (const uint8_t *)k->data + at * x_bytes(kind), k->P, width * x_bytes(kind) };
+    const b_view b = { .data = (const uint8_t *)k->data + at * x_bytes(kind), .ld = k->P, .next = k->next };
     const job j = { .out = s, .ldo = lds, .a = q->x, .lda = q->ldx, .k1 = k->C, .zero = true };
     all_rows(kind, fn, &j, R, NULL, &b, width);
 }
@@ -248,7 +252,7 @@ static inline size_t longest(const uint32_t *n, size_t R)
 
 SL_ALWAYS_INLINE b_view values(b_kind kind, const sl_kv_head *v, size_t at)
 {
-    return (b_view){ (const uint8_t *)v->data + at * v->C * x_bytes(kind), v->C, v->C * x_bytes(kind) };
+    return (b_view){ .data = (const uint8_t *)v->data + at * v->C * x_bytes(kind), .ld = v->C, .next = v->next };
 }
 
 SL_ALWAYS_INLINE void mix(b_kind kind, block_fn *fn, float *acc, const float *p, size_t ldp, const uint32_t *n,

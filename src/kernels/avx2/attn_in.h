@@ -10,7 +10,7 @@ typedef enum b_kind { B_F32, B_F16, B_BF16, B_BF16_PAIR, B_S8 } b_kind;
 typedef struct b_view {
     const uint8_t *data; /* b[0][0] */
     size_t ld;           /* distance of rows, in x */
-    size_t row_bytes;    /* of a row, what will be read; 0: it is in L1 already */
+    const uint8_t *next; /* b[0][0] of what is read after this one; NULL: unknown, or taken care of */
 } b_view;
 
 SL_ALWAYS_INLINE size_t x_bytes(b_kind kind)

@@ -20,18 +20,18 @@ SL_ALWAYS_INLINE __m256i dot4(__m256i acc, __m256i abs_k, __m256i k, __m256i q)
 
 /* s[r][j .. j + 8 vecs) for rows from r0 on; j counts from slot `at`. */
 SL_ALWAYS_INLINE void tile(size_t rows, size_t vecs, float *s, size_t lds, const sl_attn_query *q, size_t r0,
-                           const sl_kv_head *k, size_t at, size_t j, size_t width)
+                           const sl_kv_head *k, size_t at, size_t j)
 {
     __m256i acc[ROW_BLOCK][4];
     for (size_t r = 0; r < rows; r++)
         for (size_t v = 0; v < vecs; v++)
             acc[r][v] = _mm256_setzero_si256();
     const int32_t *group = (const int32_t *)k->data + at + j;
+    const int32_t *next = k->next && r0 == 0 ? (const int32_t *)k->next + j * sl_div_up(k->C, 4) : NULL;
     const int8_t *query = q->q + r0 * q->ldq;
     for (size_t c = 0; c < k->C; c += 4, group += k->P) {
-        if (j == 0) /* the first tile passes over all keys and fetches what the next ones read */
-            for (size_t x = 16; x < width; x += 16)
-                _mm_prefetch((const char *)(group + x), _MM_HINT_T0);
+        for (size_t x = 0; next && x < 8 * vecs; x += 16)
+            _mm_prefetch((const char *)(next + c / 4 * 8 * vecs + x), _MM_HINT_T1);
         __m256i a[ROW_BLOCK];
         for (size_t r = 0; r < rows; r++) {
             int32_t four;
@@ -60,9 +60,9 @@ SL_ALWAYS_INLINE void strip(size_t rows, float *s, size_t lds, const sl_attn_que
     size_t j = 0;
     if (rows <= 2)
         for (; j + 32 <= width; j += 32)
-            tile(rows, 4, s, lds, q, r0, k, at, j, width);
+            tile(rows, 4, s, lds, q, r0, k, at, j);
     for (; j < width; j += 16)
-        tile(rows, 2, s, lds, q, r0, k, at, j, width);
+        tile(rows, 2, s, lds, q, r0, k, at, j);
 }
 
 void sl_attn_scores_int8_avx2(float *s, size_t lds, const sl_attn_query *q, size_t R, const sl_kv_head *k, size_t at,

@@ -10,8 +10,11 @@ SL_ALWAYS_INLINE void step(b_kind kind, size_t rows, size_t tokens, __m256 acc[R
                            size_t ldq, const b_view *b, size_t j, size_t c, const tail_mask *m)
 {
     __m256 key[TOKENS];
-    for (size_t t = 0; t < tokens; t++)
+    for (size_t t = 0; t < tokens; t++) {
+        if (b->next)
+            _mm_prefetch((const char *)b->next + ((j + t) * b->ld + c) * x_bytes(kind), _MM_HINT_T1);
         key[t] = load8(kind, b, j + t, false, c, m);
+    }
     for (size_t r = 0; r < rows; r++) {
         const __m256 a = m ? _mm256_maskload_ps(q + r * ldq + c, m->m8) : _mm256_loadu_ps(q + r * ldq + c);
         for (size_t t = 0; t < tokens; t++)
@@ -51,7 +54,7 @@ SL_ALWAYS_INLINE void rows_of(b_kind kind, size_t rows, float *s, size_t lds, co
 SL_ALWAYS_INLINE void scores(b_kind kind, float *s, size_t lds, const sl_attn_query *q, size_t R, const sl_kv_head *k,
                              size_t at, size_t n)
 {
-    const b_view b = { (const uint8_t *)k->data + at * k->C * x_bytes(kind), k->C, 0 };
+    const b_view b = { (const uint8_t *)k->data + at * k->C * x_bytes(kind), k->C, k->next };
     size_t r = 0;
     for (; r + ROW_BLOCK <= R; r += ROW_BLOCK)
         rows_of(kind, ROW_BLOCK, s + r * lds, lds, q->x + r * q->ldx, q->ldx, &b, n, k->C);
