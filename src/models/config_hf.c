@@ -56,16 +56,17 @@ typedef enum neutral {
 static const struct {
     const char *key;
     neutral want;
+    bool experts; /* read by architectures with mixtures of experts (experts.c) */
 } refused[] = {
     { "quantization_config", ABSENT },
     { "compression_config", ABSENT },
     { "text_config", ABSENT },
     { "vision_config", ABSENT },
     { "audio_config", ABSENT },
-    { "num_experts", FALSE_OR_ZERO },
+    { "num_experts", FALSE_OR_ZERO, true },
     { "num_local_experts", FALSE_OR_ZERO },
     { "n_routed_experts", FALSE_OR_ZERO },
-    { "moe_intermediate_size", FALSE_OR_ZERO },
+    { "moe_intermediate_size", FALSE_OR_ZERO, true },
     { "q_lora_rank", ABSENT },
     { "kv_lora_rank", ABSENT },
     { "num_nextn_predict_layers", FALSE_OR_ZERO },
@@ -118,13 +119,13 @@ static bool is_neutral(const sl_json *m, neutral want)
     return false;
 }
 
-static sl_status check_refused(const sl_json *root, sl_err *err)
+static sl_status check_refused(const sl_config *c, const sl_json *root, sl_err *err)
 {
     for (size_t i = 0; i < SL_COUNT(refused); i++) {
         const sl_json *m = sl_json_get(root, refused[i].key);
         const sl_json *method = sl_json_get(m, "quant_method");
         char shown[SL_SHOW_MAX];
-        if (!m || is_neutral(m, refused[i].want))
+        if (!m || is_neutral(m, refused[i].want) || (refused[i].experts && c->mixture))
             continue;
         if (method && method->kind == SL_JSON_STRING)
             return sl_json_fail(err, SL_EUNSUPPORTED, method, "checkpoints quantised by \"%s\" are not supported",
@@ -144,7 +145,7 @@ static sl_status read_widths(sl_config *c, const sl_json *root, const sl_hf_trai
         (rc = sl_hf_size(root, "max_position_embeddings", true, &c->n_ctx_train, err)) ||
         (rc = sl_hf_size(root, "vocab_size", true, &c->n_vocab, err)) ||
         (rc = sl_hf_size(root, "hidden_size", true, &c->D, err)) ||
-        (rc = sl_hf_size(root, "intermediate_size", true, &c->F, err)) ||
+        (rc = sl_hf_size(root, "intermediate_size", !c->mixture, &c->F, err)) ||
         (rc = sl_hf_size(root, "num_attention_heads", true, &c->H, err)) ||
         (rc = sl_hf_positive(root, "rms_norm_eps", false, &eps, err)))
         return rc;
@@ -276,7 +277,7 @@ static sl_status read_window(sl_config *c, const sl_json *root, const sl_hf_trai
 sl_status sl_config_hf(sl_config *c, const sl_json *root, const sl_hf_traits *traits, sl_err *err)
 {
     sl_status rc;
-    if ((rc = check_refused(root, err)) || (rc = read_widths(c, root, traits, err)) ||
+    if ((rc = check_refused(c, root, err)) || (rc = read_widths(c, root, traits, err)) ||
         (rc = read_activation(root, err)) || (rc = read_flags(c, root, traits, err)) ||
         (rc = read_window(c, root, traits, err)))
         return rc;

@@ -121,12 +121,22 @@ static sl_status missing(const sl_net *m, const sl_tensor_spec *spec, const char
 
 static void count(sl_net *m, const sl_tensor_spec *spec, const sl_weight_info *info)
 {
-    const sl_router *r = &m->config.router;
     const size_t n = info->tensor.rows * info->tensor.cols, bytes = (size_t)info->bytes;
     m->n_params += n;
     m->weight_bytes += bytes;
-    m->n_active += of_experts(spec) ? n / r->E * r->K : n;
-    m->active_bytes += of_experts(spec) ? bytes / r->E * r->K : bytes;
+    m->n_of_experts += of_experts(spec) ? n : 0;
+    m->bytes_of_experts += of_experts(spec) ? bytes : 0;
+}
+
+/* What one token goes through: its experts, and of an embedding that is no head its row. */
+static void count_active(sl_net *m)
+{
+    const sl_router *r = &m->config.router;
+    const size_t rows = m->config.tied ? 0 : m->config.n_vocab - 1;
+    const size_t n = r->E ? m->n_of_experts / r->E * (r->E - r->K) : 0;
+    const size_t bytes = r->E ? m->bytes_of_experts / r->E * (r->E - r->K) : 0;
+    m->n_active = m->n_params - n - rows * m->config.D;
+    m->active_bytes = m->weight_bytes - bytes - rows * m->embed.row_bytes;
 }
 
 /* The list of an expert's matrices, which lie one behind the other in a tensor of all. */
@@ -173,30 +183,78 @@ static sl_status bind_one(sl_net *m, const sl_tensor_spec *spec, const char *nam
     return SL_OK;
 }
 
+/* The pattern with `n` in place of its first %zu. */
+static void fill_in(char *out, size_t size, const char *pattern, size_t n)
+{
+    const char *mark = strstr(pattern, "%zu");
+    snprintf(out, size, "%.*s%zu%s", (int)(mark - pattern), pattern, n, mark + 3);
+}
+
+/* Matrices of experts that are tensors of their own, anywhere in the files. */
+static sl_status bind_experts(sl_net *m, const sl_tensor_spec *spec, const char *pattern, void *base, size_t *n_known,
+                              sl_err *err)
+{
+    const size_t E = m->config.router.E;
+    /* As one of them, with the first of its list in place of the tensor in the layer. */
+    sl_tensor_spec one = *spec;
+    one.offset = 0;
+    one.shape++;
+    sl_tensor *list = E <= sl_weights_count(m->weights) ? sl_arena_alloc(&m->arena, E, sizeof *list) : NULL;
+    if (E > sl_weights_count(m->weights))
+        return sl_fail(err, SL_EFORMAT, "%s: num_experts %zu, but there are only %zu tensors",
+                       sl_weights_path(m->weights), E, sl_weights_count(m->weights));
+    if (!list)
+        return sl_fail(err, SL_ENOMEM, "%s: no memory for a list of %zu experts", sl_weights_path(m->weights), E);
+    for (size_t e = 0; e < E; e++) {
+        char name[NAME_MAX_LEN];
+        const size_t n = m->n_params, bytes = m->weight_bytes;
+        fill_in(name, sizeof name, pattern, e);
+        const sl_status rc = bind_one(m, &one, name, &list[e], n_known, err);
+        if (rc)
+            return rc;
+        m->n_of_experts += m->n_params - n;
+        m->bytes_of_experts += m->weight_bytes - bytes;
+    }
+    *(const sl_tensor **)(void *)((char *)base + spec->offset) = list;
+    return SL_OK;
+}
+
 static bool in_layer(const sl_net *m, const sl_tensor_spec *spec, size_t layer)
 {
     return spec->layers == SL_LAYERS_ALL || m->layer[layer].sparse == (spec->layers == SL_LAYERS_SPARSE);
 }
 
-static void layer_name(char *out, size_t size, const char *pattern, size_t layer)
+/* Reads the number that stands in `name` where the pattern has its first %zu, below `end`, into *n and makes `out` the
+ * pattern with it; false: there is none. */
+static bool read_number(char *out, size_t size, const char *pattern, const char *name, size_t end, size_t *n)
 {
-    const char *mark = strstr(pattern, "%zu");
-    snprintf(out, size, "%.*s%zu%s", (int)(mark - pattern), pattern, layer, mark + 3);
+    const size_t front = (size_t)(strstr(pattern, "%zu") - pattern);
+    *n = strncmp(name, pattern, front) == 0 ? strtoul(name + front, NULL, 10) : SIZE_MAX;
+    if (*n >= end)
+        return false;
+    fill_in(out, size, pattern, *n);
+    return true;
 }
 
 /* Whether the row gives this name for a layer of the model. */
 static bool gives(const sl_net *m, const sl_tensor_spec *spec, const char *name)
 {
-    const char *pattern = spec_name(m, spec), *mark = pattern ? strstr(pattern, "%zu") : NULL;
-    if (!mark)
-        return pattern && strcmp(pattern, name) == 0;
-    char spelled[NAME_MAX_LEN];
-    const size_t front = (size_t)(mark - pattern);
-    const size_t layer = strncmp(name, pattern, front) == 0 ? strtoul(name + front, NULL, 10) : SIZE_MAX;
-    if (layer >= m->config.n_layers || !in_layer(m, spec, layer))
+    const char *pattern = spec_name(m, spec);
+    char of_layer[NAME_MAX_LEN], spelled[NAME_MAX_LEN];
+    size_t n = 0;
+    if (!pattern)
         return false;
-    layer_name(spelled, sizeof spelled, pattern, layer);
-    return strcmp(spelled, name) == 0;
+    if (strstr(pattern, "%zu")) {
+        if (!read_number(of_layer, sizeof of_layer, pattern, name, m->config.n_layers, &n) || !in_layer(m, spec, n))
+            return false;
+        pattern = of_layer;
+    }
+    if (strstr(pattern, "%zu")) {
+        if (!read_number(spelled, sizeof spelled, pattern, name, m->config.router.E, &n))
+            return false;
+        pattern = spelled;
+    }
+    return strcmp(pattern, name) == 0;
 }
 
 /* A tensor that no row of the table names would be ignored, and the answers be wrong. */
@@ -229,9 +287,11 @@ static sl_status bind_tensors(sl_net *m, sl_err *err)
             if (of_layer && !in_layer(m, spec, l))
                 continue;
             if (of_layer)
-                layer_name(name, sizeof name, pattern, l);
-            const sl_status rc = bind_one(m, spec, of_layer ? name : pattern,
-                                          of_layer ? (void *)&m->layer[l] : (void *)m, &n_known, err);
+                fill_in(name, sizeof name, pattern, l);
+            void *base = of_layer ? (void *)&m->layer[l] : (void *)m;
+            const bool each = of_layer && strstr(name, "%zu"); /* expert has tensors of its own */
+            const sl_status rc = each ? bind_experts(m, spec, name, base, &n_known, err)
+                                      : bind_one(m, spec, of_layer ? name : pattern, base, &n_known, err);
             if (rc)
                 return rc;
         }
@@ -298,10 +358,8 @@ static sl_status load(sl_net *m, const char *path, const sl_overrides *overrides
         rc = make_layers(m, err);
     if (!rc)
         rc = bind_tensors(m, err);
-    if (!rc && !m->config.tied) { /* then the embedding is read for its rows only */
-        m->n_active -= (m->config.n_vocab - 1) * m->config.D;
-        m->active_bytes -= (m->config.n_vocab - 1) * m->embed.row_bytes;
-    }
+    if (!rc)
+        count_active(m);
     if (rc || m->unsupported)
         return rc; /* its vectors may not be numbers that can be read */
     m->config.rope.divisor = m->rope_divisor.data;

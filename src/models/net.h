@@ -25,10 +25,12 @@ typedef struct sl_config {
     size_t window_from;                /* the first layer with that window */
     const struct sl_json *layer_types; /* or each layer's kind as config.json has it; NULL: window_from */
     /* Of architectures with mixtures of experts. */
-    bool mixture;             /* this is one */
-    sl_router router;         /* E is 0 in a model without; its correction is each layer's own */
-    size_t f, s;              /* width of an expert, of the shared expert (0: none) */
-    size_t n_dense_first;     /* layers before the first with experts */
+    bool mixture;         /* this is one */
+    sl_router router;     /* E is 0 in a model without; its correction is each layer's own */
+    size_t f, s;          /* width of an expert, of the shared expert (0: none) */
+    size_t n_dense_first; /* layers before the first with experts; those from then on have them that are */
+    size_t sparse_step;   /* the last of so many (0 is 1), and not in this list of config.json's (NULL: none) */
+    const struct sl_json *dense_layers;
     bool tied;                /* head is the embedding */
     bool attn_bias, mlp_bias; /* a folder's: the biases of attention and of the ffn are there */
 } sl_config;
@@ -55,8 +57,9 @@ typedef struct sl_net {
     float *inv_freq; /* [rope.dim / 2] */
     float rope_scale;
     size_t n_params, weight_bytes;
-    size_t n_active, active_bytes;     /* of them for one token: its experts only, one row of the embedding */
-    const sl_weight_info *unsupported; /* the first tensor of a type that cannot be run; NULL: none */
+    size_t n_of_experts, bytes_of_experts; /* likewise, in the experts' matrices */
+    size_t n_active, active_bytes;         /* of them for one token: its experts only, one row of the embedding */
+    const sl_weight_info *unsupported;     /* the first tensor of a type that cannot be run; NULL: none */
     sl_arena arena;
 } sl_net;
 
@@ -78,11 +81,12 @@ typedef enum sl_layers { SL_LAYERS_ALL, SL_LAYERS_DENSE, SL_LAYERS_SPARSE } sl_l
 
 /* One row of an architecture's tensor table. */
 typedef struct sl_tensor_spec {
-    const char *gguf;  /* "blk.%zu.attn_q.weight"; with %zu: one in each layer; NULL: not in this container */
-    const char *hf;    /* "model.layers.%zu.self_attn.q_proj.weight", likewise */
-    size_t offset;     /* of the sl_tensor in sl_layer, or in sl_net without %zu */
-    const char *shape; /* letters, outputs then inputs: "HD", a vector has one. Three: one matrix for each expert, and
-                        * at the offset lies a pointer to a list of them */
+    const char *gguf; /* "blk.%zu.attn_q.weight"; with %zu: one in each layer; NULL: not in this container */
+    const char *hf;   /* "model.layers.%zu.self_attn.q_proj.weight", likewise */
+    size_t offset;    /* of the sl_tensor in sl_layer, or in sl_net without %zu */
+    const char
+        *shape; /* letters, outputs then inputs: "HD", a vector has one. Three: one matrix for each expert, and
+                 * at the offset lies a pointer to a list of them; a name with a second %zu: one tensor for each */
     sl_cut cut;
     sl_need need;
     sl_layers layers;
