@@ -5,6 +5,7 @@
 #include "base/num.h"
 #include "cli/bench_lines.h"
 #include "cli/session.h"
+#include "cli/signals.h"
 
 #define LIST_MAX  16
 #define TESTS_MAX (LIST_MAX + LIST_MAX * LIST_MAX)

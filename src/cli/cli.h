@@ -40,6 +40,7 @@ typedef struct sl_args {
     sl_words stop;
     bool no_template, ignore_eos, logprobs;
     int64_t n_answers, top_logprobs; /* top_logprobs -1: not given */
+    const char *prefix_cache;        /* "on", "off"; NULL: on in a chat */
     /* perplexity */
     const char *base, *save_logits;
     /* logits */
@@ -49,7 +50,7 @@ typedef struct sl_args {
     bool detokenize, jsonl, ids, no_special, no_parse_special, stream;
     const char *request, *template, *context;
     /* parse */
-    const char *reasoning_format, *tool_parser, *prompt_tokens, *thinking;
+    const char *reasoning_format, *tool_parser, *prompt_tokens, *thinking; /* thinking: also of run, with other words */
     /* info */
     bool plan, tensors;
     /* bench */
@@ -107,8 +108,8 @@ sl_exit sl_cli_print_json(json_t *value);
 /* What is no UTF-8 becomes U+FFFD; `text` may be NULL when len is 0. */
 json_t *sl_cli_json_text(const char *text, size_t len);
 
-bool sl_cli_progress_wanted(bool quiet); /* stderr is a terminal */
-/* A line that overwrites itself; `text` NULL clears it. */
+bool sl_cli_progress_wanted(bool quiet); /* stderr is a terminal that knows how */
+/* A line that overwrites itself, cut where the screen ends. */
 void sl_cli_progress(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void sl_cli_progress_end(void);
 
@@ -124,12 +125,5 @@ sl_status sl_cli_read_file(const char *path, sl_str *out, sl_err *err);
 bool sl_cli_is_ids(const char *given);
 /* Ids by comma or white space, a pair of brackets allowed around them; appended. SL_EINVAL: "line L, column C: ...". */
 sl_status sl_cli_read_ids(const char *text, size_t len, sl_ids *out, sl_err *err);
-
-/* ---- interruption (talk.c) ----------------------------------------------------- */
-
-/* From now on Ctrl-C sets a flag, and a second one before sl_cli_interrupt_clear ends the program. */
-void sl_cli_interrupt_catch(void);
-bool sl_cli_interrupted(void);
-void sl_cli_interrupt_clear(void);
 
 #endif

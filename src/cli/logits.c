@@ -5,6 +5,7 @@
 #include "base/num.h"
 #include "cli/npy.h"
 #include "cli/session.h"
+#include "cli/signals.h"
 
 typedef struct sl_rows sl_rows;
 /* One prompt of the batch, and where its rows go. */

@@ -10,6 +10,7 @@
 #include "cli/compare.h"
 #include "cli/npy.h"
 #include "cli/session.h"
+#include "cli/signals.h"
 
 #define DEFAULT_WINDOW 512
 

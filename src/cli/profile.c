@@ -1,6 +1,7 @@
 /* profile.c - `sluice profile`: where the time goes, what limits it, and which one switch to change. */
 #include "base/num.h"
 #include "cli/profile_in.h"
+#include "cli/signals.h"
 
 #define PROBE_S    0.3
 #define TRY_ROUNDS 9

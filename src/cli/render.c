@@ -1,6 +1,7 @@
 /* render.c - `sluice render`: what a chat template makes of messages. */
 #include <string.h>
 #include "cli/session.h"
+#include "cli/signals.h"
 
 /* "WHATline L, column C: text" becomes "NAME:L:C: text", as editors read it. */
 static bool place_shown(const sl_err *err, const char *what, const char *name)

@@ -234,6 +234,7 @@ sl_exit sl_session_options(sl_session *s, const sl_args *args, size_t n_seqs, si
                                       .numa = args->numa,
                                       .pin = args->pin,
                                       .mlock = args->mlock,
+                                      .prefix_cache = args->prefix_cache && strcmp(args->prefix_cache, "on") == 0,
                                       .on_copy = sl_cli_progress_wanted(args->quiet) ? tell_copy : NULL };
     if (args->memory) {
         sl_cpu_info cpu;

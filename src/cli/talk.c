@@ -1,7 +1,6 @@
-/* talk.c - stdout that may break, lines for people on stderr, files in, and Ctrl-C. */
+/* talk.c - stdout that may break, lines for people on stderr, files in. */
 #include <errno.h>
 #include <fcntl.h>
-#include <signal.h>
 #include <stdarg.h>
 #include <string.h>
 #include <time.h>
@@ -9,6 +8,8 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "cli/cli.h"
+#include "cli/screen.h"
+#include "cli/signals.h"
 
 /* ---- errors -------------------------------------------------------------------- */
 
@@ -120,16 +121,19 @@ static bool progress_shown;
 
 bool sl_cli_progress_wanted(bool quiet)
 {
-    return !quiet && isatty(STDERR_FILENO);
+    return !quiet && sl_screen_has_cursor(STDERR_FILENO);
 }
 
 void sl_cli_progress(const char *fmt, ...)
 {
+    char line[256];
     va_list ap;
     va_start(ap, fmt);
-    fputs("\r\033[K", stderr);
-    vfprintf(stderr, fmt, ap);
+    vsnprintf(line, sizeof line, fmt, ap);
     va_end(ap);
+    /* One column less than there are: a full line would be followed by another. */
+    const size_t columns = sl_screen_columns(STDERR_FILENO);
+    fprintf(stderr, "\r\033[K%.*s", (int)sl_screen_fit(line, strlen(line), columns ? columns - 1 : 0), line);
     progress_shown = true;
 }
 
@@ -286,32 +290,4 @@ sl_status sl_cli_read_ids(const char *text, size_t len, sl_ids *out, sl_err *err
 const char *sl_cli_s(size_t n)
 {
     return n == 1 ? "" : "s";
-}
-
-/* ---- Ctrl-C -------------------------------------------------------------------- */
-
-static volatile sig_atomic_t interrupts;
-
-static void on_interrupt(int signal_number)
-{
-    (void)signal_number;
-    if (interrupts++)
-        _exit(SL_EXIT_INTERRUPTED);
-}
-
-void sl_cli_interrupt_catch(void)
-{
-    struct sigaction action = { .sa_handler = on_interrupt }; /* no SA_RESTART: reading a line ends, too */
-    sigemptyset(&action.sa_mask);
-    sigaction(SIGINT, &action, NULL);
-}
-
-bool sl_cli_interrupted(void)
-{
-    return interrupts != 0;
-}
-
-void sl_cli_interrupt_clear(void)
-{
-    interrupts = 0;
 }

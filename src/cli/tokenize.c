@@ -2,6 +2,7 @@
 #include <string.h>
 #include "base/num.h"
 #include "cli/session.h"
+#include "cli/signals.h"
 
 typedef struct sl_tokenizing {
     const sl_args *args;

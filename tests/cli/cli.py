@@ -1,12 +1,15 @@
 """What the tests of the program share: running it, its data, the default model."""
 import array
+import fcntl
 import json
 import os
 import pty
 import re
 import select
+import struct
 import subprocess
 import sys
+import termios
 import time
 import unittest
 
@@ -98,27 +101,53 @@ def until_it_catches(pid, signal_number):
 
 
 class Terminal:
-    """The program on a terminal of its own."""
+    """The program on a terminal of its own: 24 rows, wide enough that nothing is left out, no history and no ~/.editrc.
+    `redirect`: as the shell has it, "2> FILE"."""
 
-    def __init__(self, *args):
+    def __init__(self, *args, env=None, columns=200, redirect=""):
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
-            os.execv(SLUICE, [SLUICE, *map(str, args)])
+            self._run(args, env, columns, redirect)
         self.seen = b""
 
-    def until(self, text, seconds=120):
+    @classmethod
+    def _run(cls, args, env, columns, redirect):
+        try:
+            os.environ.pop("NO_COLOR", None)
+            os.environ.update({"TERM": "xterm", "HOME": "", "XDG_STATE_HOME": "", **(env or {})})
+            cls._size(0, columns)
+            if redirect:
+                os.execv("/bin/sh", ["sh", "-c", f'exec "$@" {redirect}', "sh", SLUICE, *map(str, args)])
+            os.execv(SLUICE, [SLUICE, *map(str, args)])
+        finally:
+            os._exit(127)  # never on into the tests
+
+    @staticmethod
+    def _size(fd, columns):
+        fcntl.ioctl(fd, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+
+    def resize(self, columns):
+        self._size(self.fd, columns)
+
+    def read(self, seconds):
+        """What comes within that time, to `seen`; False: it has ended."""
+        if not select.select([self.fd], [], [], seconds)[0]:
+            return True
+        try:
+            data = os.read(self.fd, 4096)
+        except OSError:
+            data = b""
+        self.seen += data
+        return bool(data)
+
+    def until(self, text, seconds=int(os.environ.get("SECONDS_MAX", 120))):
         """Read until `text` came (and forget all up to it)."""
         end = time.monotonic() + seconds
         while text not in self.seen:
-            if not select.select([self.fd], [], [], max(0, end - time.monotonic()))[0]:
-                raise AssertionError(f"{text!r} did not come; {self.seen!r}")
-            try:
-                data = os.read(self.fd, 4096)
-            except OSError:
-                data = b""
-            if not data:
-                raise AssertionError(f"ended before {text!r}; {self.seen!r}")
-            self.seen += data
+            if time.monotonic() > end:
+                raise AssertionError(f"{text!r} did not come; {self.seen[-2000:]!r}")
+            if not self.read(max(0, end - time.monotonic())):
+                raise AssertionError(f"ended before {text!r}; {self.seen[-2000:]!r}")
         before, _, self.seen = self.seen.partition(text)
         return before
 

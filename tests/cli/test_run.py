@@ -1,4 +1,4 @@
-"""`sluice run`: text and ids, stop strings, sampling, interruption, a chat on a terminal."""
+"""`sluice run`: text and ids, stop strings, sampling, interruption. The chat has test_chat.py."""
 import json
 import math
 import os
@@ -315,55 +315,6 @@ class DefaultModel(unittest.TestCase):
             else:
                 r = good(*args)
                 self.assertEqual(r.text, prompt["greedy_text"].split("<|im_end|>")[0] + "\n")
-
-    def test_chat(self):
-        t = Terminal("run", SMOLLM2, "--temp", "0", "-c", "1024", "-n", "24", *EXACT)
-        t.until(b"> ")
-        t.type(b"What is the capital of France?\n")
-        self.assertIn(b"The capital of France is Paris.", t.until(b"first token after"))
-        t.until(b"prompt 37 tokens")
-        t.until(b"> ")
-        t.type(b"\n")  # nothing said: asked again
-        t.until(b"> ")
-        t.type(b"And of Italy?\n")
-        t.until(b"first token after")
-        before = t.until(b" tokens, ")  # " N ms | prompt M": the second prompt holds the first answer
-        self.assertGreater(int(before.split()[-1]), 45)
-        t.until(b"> ")
-        t.type(b"\x04")
-        self.assertEqual(t.wait(), 0)
-
-    def test_chat_that_does_not_fit(self):
-        t = Terminal("run", SMOLLM2, "--temp", "0", "-c", "64", "-n", "4")
-        t.until(b"> ")
-        t.type(b"word " * 100 + b"\n")
-        t.until(b"the context holds 64")
-        t.until(b"larger -c")
-        t.until(b"> ")
-        t.type(b"Hi.\n")  # fits: the long message is gone
-        t.until(b"first token after")
-        t.until(b"> ")
-        for _ in range(5):  # until the conversation fills the context
-            t.type(b"And what else can be said of it?\n")
-            if b"the context holds 64" in t.until(b"> "):
-                break
-        else:
-            self.fail("never full")
-        t.type(b"\x04")
-        self.assertEqual(t.wait(), 0)
-
-    def test_interrupt_in_a_chat(self):
-        t = Terminal("run", SMOLLM2, "--temp", "0", "-c", "4096", "--ignore-eos")
-        t.until(b"> ")
-        t.type(b"Count to one hundred.\n")
-        t.until(b"\r\n")
-        time.sleep(1.5)
-        t.type(b"\x03")
-        t.until(b"interrupted")
-        t.until(b"> ")
-        time.sleep(0.2)
-        t.type(b"\x03")
-        self.assertEqual(t.wait(), 130)
 
 
 if __name__ == "__main__":
