@@ -9,7 +9,7 @@ static sl_status get_size(const sl_weights *w, const char *key, bool required, s
 {
     uint64_t v = *out;
     const sl_status rc = sl_weights_get_u64(w, key, required, &v, err);
-    if (rc)
+    if (rc || (!required && v == *out)) /* what is not there may be 0 */
         return rc;
     if (v < 1 || v > SL_SIZE_LIMIT)
         return sl_fail(err, SL_EFORMAT, "%s: key %s of architecture %s: %llu is not within 1..%llu", sl_weights_path(w),

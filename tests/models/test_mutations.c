@@ -1,4 +1,4 @@
-/* test_mutations.c - 5,000 mutations of each of two valid files: opened, and where that succeeds, run.
+/* test_mutations.c - 5,000 mutations of each of three valid files: opened, and where that succeeds, run.
  * Whatever a file says, it is an error or an answer; never a signal, never a large block of memory. */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -123,8 +123,14 @@ static void qwen3(void **state)
     mutations_of(TEST_DATA "/gguf/qwen3-small-Q4_1/qwen3-small-Q4_1.gguf");
 }
 
+static void experts(void **state)
+{
+    (void)state;
+    mutations_of(TEST_DATA "/gguf/qwen3moe-small-Q4_0/qwen3moe-small-Q4_0.gguf");
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(llama), cmocka_unit_test(qwen3) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(llama), cmocka_unit_test(qwen3), cmocka_unit_test(experts) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
