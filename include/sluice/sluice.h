@@ -56,12 +56,13 @@ typedef struct sl_model_info {
     const char *path, *arch, *name; /* name: general.name, or that of the file or folder */
     size_t n_layers, n_vocab, n_ctx_train;
     size_t d_model, d_ff, n_heads, n_kv_heads, head_dim;
-    size_t window;          /* positions that attention sees in layers that have a window; 0: none has */
-    size_t n_window_layers; /* how many have */
-    size_t n_params, n_active; /* n_active: those that one token goes through; its row of the embedding */
-    size_t active_bytes;       /* of the tensors, for one token */
+    size_t window;                    /* positions that attention sees in layers that have a window; 0: none has */
+    size_t n_window_layers;           /* how many have */
+    size_t n_params, n_active;        /* n_active: those that one token goes through; its row of the embedding */
+    size_t active_bytes;              /* of the tensors, for one token */
     size_t n_experts, n_experts_used; /* of a layer, and by one token of them; 0: no mixtures of experts */
     size_t d_expert;                  /* width of one */
+    bool experts_renorm;              /* the weights of those that are used are divided by their sum */
     size_t file_bytes, weight_bytes;
     bool tied; /* the output matrix is the embedding */
     size_t n_tensors;

@@ -92,7 +92,8 @@ static void print_model(const sl_model *m, const sl_model_info *i)
     printf("  architecture  %s: %zu layer%s, width %zu, feed-forward %zu\n", i->arch, i->n_layers,
            sl_cli_s(i->n_layers), i->d_model, i->d_ff);
     if (i->n_experts)
-        printf("  experts       %zu of width %zu, %zu for each token\n", i->n_experts, i->d_expert, i->n_experts_used);
+        printf("  experts       %zu of width %zu, %zu for each token, weights %s\n", i->n_experts, i->d_expert,
+               i->n_experts_used, i->experts_renorm ? "divided by their sum" : "as the router scores");
     printf("  attention     %zu head%s of %zu, %zu for keys and values", i->n_heads, sl_cli_s(i->n_heads), i->head_dim,
            i->n_kv_heads);
     if (i->window)
@@ -200,10 +201,10 @@ static sl_exit print_json(const sl_session *s, const sl_args *args, const sl_mod
         e ? engine_json(e) : json_null());
     if (out && i->n_experts)
         json_object_set_new(out, "experts",
-                            json_pack("{s:I, s:I, s:I, s:I, s:I}", "count", (json_int_t)i->n_experts, "used",
+                            json_pack("{s:I, s:I, s:I, s:I, s:I, s:b}", "count", (json_int_t)i->n_experts, "used",
                                       (json_int_t)i->n_experts_used, "width", (json_int_t)i->d_expert,
                                       "n_active_params", (json_int_t)i->n_active, "bytes_per_token",
-                                      (json_int_t)i->active_bytes));
+                                      (json_int_t)i->active_bytes, "renormalised", i->experts_renorm));
     if (out && args->tensors)
         json_object_set_new(out, "tensors", tensors_json(s->model, i->n_tensors));
     sl_str_fini(&formats);

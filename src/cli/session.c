@@ -329,6 +329,9 @@ sl_exit sl_session_tell(const sl_session *s, const sl_args *args)
     sl_session_formats(s->model, &formats);
     fprintf(stderr, "%s (%s, %s parameters, %s)\n", info.name, info.arch, sl_cli_count(info.n_params).text,
             formats.data ? formats.data : "?");
+    if (info.n_experts)
+        fprintf(stderr, "experts: %zu of %zu for each token, weights %s\n", info.n_experts_used, info.n_experts,
+                info.experts_renorm ? "divided by their sum" : "as the router scores");
     tell_memory(&m, sl_session_copies(s), s->options.n_ctx ? 0 : info.n_ctx_train);
     tell_threads(s->options.n_threads);
     if (info.n_ctx_train && s->options.n_ctx > info.n_ctx_train)

@@ -82,6 +82,7 @@ void sl_model_describe(const sl_model *m, sl_model_info *out)
         .n_experts = c->router.E,
         .n_experts_used = c->router.K,
         .d_expert = c->f,
+        .experts_renorm = c->router.renorm,
         .file_bytes = (size_t)sl_weights_file_bytes(n->weights),
         .weight_bytes = n->weight_bytes,
         .tied = c->tied,

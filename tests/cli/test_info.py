@@ -49,7 +49,13 @@ class Info(unittest.TestCase):
         self.assertEqual(j["experts"]["n_active_params"],
                          j["n_params"] - experts + experts // 3 - (width[0] - 1) * width[1])
         text = good("info", path).text
-        self.assertIn("6 of width 32, 2 for each token", text)
+        self.assertIn("6 of width 32, 2 for each token, weights divided by their sum", text)
+        self.assertTrue(j["experts"]["renormalised"])
+        folder = f"{DATA}/hf/qwen3_moe_nonorm_mixed/f32"
+        self.assertIn("weights as the router scores", good("info", folder).text)
+        k = good("info", folder, "--json", "--tensors").json  # tied: every row of its embedding is read
+        experts = sum(t["bytes"] for t in k["tensors"] if ".mlp.experts." in t["name"])
+        self.assertEqual(k["experts"]["bytes_per_token"], k["weights_bytes"] - experts + experts // 3)
         self.assertIn("for one token", text)
         self.assertIn("2 of 6 experts", good("info", path, "--plan").text)
         self.assertNotIn("experts", good("info", LLAMA).text)
