@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include "cli/cli.h"
-#include "cli/session.h"
+#include "cli/find.h"
 
 /* All rows count: one that cannot be written is an end, not a gap. */
 static void add(json_t *array, json_t *value)
@@ -78,8 +78,8 @@ int main(void)
     json_t *commands = json_array(), *models = json_array();
     for (size_t i = 0; sl_cli_commands[i]; i++)
         add(commands, command(sl_cli_commands[i]));
-    for (size_t i = 0; sl_session_cached_name(i); i++)
-        add(models, json_string(sl_session_cached_name(i)));
+    for (size_t i = 0; sl_find_cached_name(i); i++)
+        add(models, json_string(sl_find_cached_name(i)));
     json_t *all = json_pack("{s:o, s:o}", "models", models, "commands", commands);
     const bool good = all && json_dumpf(all, stdout, JSON_INDENT(1)) == 0 && fflush(stdout) == 0;
     json_decref(all);

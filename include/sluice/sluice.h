@@ -80,6 +80,17 @@ typedef struct sl_tensor_info {
 } sl_tensor_info;
 SL_API void sl_model_tensor(const sl_model *m, size_t i, sl_tensor_info *out); /* i < n_tensors, file order */
 
+/* How to sample from a model where the user says nothing: what its publisher recommends (generation_config.json of a
+ * folder), each value that is missing there as everywhere else: 0.8, 40, 0.95, 0.05, 1. For the fields of an sl_request
+ * of the same names. */
+typedef struct sl_model_sampling {
+    float temperature;
+    uint32_t top_k;
+    float top_p, min_p, repeat_penalty;
+    bool recommended; /* some of them by the publisher */
+} sl_model_sampling;
+SL_API void sl_model_get_sampling(const sl_model *m, sl_model_sampling *out);
+
 SL_API const sl_text *sl_model_text(const sl_model *m); /* never NULL; lives as long as the model */
 
 /* ---- engines ----------------------------------------------------------------- */

@@ -2,12 +2,12 @@
 #include "cli/cli.h"
 
 const sl_args sl_args_default = {
-    .temp = 0.8,
-    .top_k = 40,
-    .top_p = 0.95,
-    .min_p = 0.05,
+    .temp = SL_ARG_OPEN,
+    .top_k = SL_ARG_OPEN,
+    .top_p = SL_ARG_OPEN,
+    .min_p = SL_ARG_OPEN,
     .typical = 1.0,
-    .repeat_penalty = 1.0,
+    .repeat_penalty = SL_ARG_OPEN,
     .repeat_last_n = 64,
     .seed = -1,
     .n_answers = 1,
@@ -82,8 +82,11 @@ const sl_opt sl_opts_engine[] = {
 };
 
 const sl_opt sl_opts_sampling[] = {
-    { "temp|temperature", NULL, "T", "0 to 100 (default 0.8); 0 takes the most likely token", SL_OPT_REAL, SL_ARG(temp),
-      0, 100, NULL },
+    { "temp|temperature", NULL, "T",
+      "0 to 100; 0 takes the most likely token (default: what generation_config.json of a folder says, for this and "
+      "the "
+      "options below; else 0.8)",
+      SL_OPT_REAL, SL_ARG(temp), 0, 100, NULL },
     { "top-k", NULL, "K", "choose among the K most likely (default 40; 0: all)", SL_OPT_INT, SL_ARG(top_k), 0,
       SL_OPT_NO_MAX, NULL },
     { "top-p", NULL, "P",

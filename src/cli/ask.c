@@ -214,6 +214,8 @@ sl_exit sl_ask_open(sl_ask *k, const sl_args *args, bool for_chat)
 {
     take_args(k, args, for_chat);
     sl_exit code = sl_session_open(&k->session, &k->args);
+    if (!code)
+        sl_session_sampling(&k->session, &k->args);
     if (!code && !(k->tokens = sl_session_text(&k->session)))
         code = SL_EXIT_FAILED;
     if (!code)

@@ -17,6 +17,9 @@
 
 typedef enum sl_exit { SL_EXIT_OK = 0, SL_EXIT_FAILED = 1, SL_EXIT_USAGE = 2, SL_EXIT_INTERRUPTED = 130 } sl_exit;
 
+/* Of sampling options: not given, the model decides (sl_session_sampling). */
+#define SL_ARG_OPEN (-1)
+
 /* The values of all options of all commands, defaults in args.c. */
 typedef struct sl_args {
     const char *model, *model_option; /* the first argument, or -m FILE */

@@ -85,6 +85,15 @@ static void print_classes(const sl_model *m, size_t n_tensors)
                c[i].supported ? "" : "  not supported");
 }
 
+static void print_sampling(const sl_model *m)
+{
+    sl_model_sampling s;
+    sl_model_get_sampling(m, &s);
+    if (s.recommended)
+        printf("  sampling      temp %g, top-k %u, top-p %g, min-p %g, repeat-penalty %g (generation_config.json)\n",
+               (double)s.temperature, s.top_k, (double)s.top_p, (double)s.min_p, (double)s.repeat_penalty);
+}
+
 static void print_model(const sl_model *m, const sl_model_info *i)
 {
     printf("%s\n", i->path);
@@ -112,6 +121,7 @@ static void print_model(const sl_model *m, const sl_model_info *i)
                i->n_active, sl_cli_bytes(i->active_bytes).text);
     printf("  file          %s, %zu tensor%s; chat template: %s\n", sl_cli_bytes(i->file_bytes).text, i->n_tensors,
            sl_cli_s(i->n_tensors), sl_text_chat_template(sl_model_text(m), NULL) ? "yes" : "no");
+    print_sampling(m);
 }
 
 static void print_memory(const sl_memory *m, const sl_engine_options *o, bool copied, size_t n_ctx_train)
@@ -199,6 +209,13 @@ static sl_exit print_json(const sl_session *s, const sl_args *args, const sl_mod
         sl_text_has_tokenizer(sl_model_text(s->model), NULL), "chat_template",
         sl_text_chat_template(sl_model_text(s->model), NULL) != NULL, "supported", !i->unsupported, "engine",
         e ? engine_json(e) : json_null());
+    sl_model_sampling m;
+    sl_model_get_sampling(s->model, &m);
+    if (out)
+        json_object_set_new(out, "sampling",
+                            json_pack("{s:f, s:I, s:f, s:f, s:f}", "temp", (double)m.temperature, "top_k",
+                                      (json_int_t)m.top_k, "top_p", (double)m.top_p, "min_p", (double)m.min_p,
+                                      "repeat_penalty", (double)m.repeat_penalty));
     if (out && i->n_experts)
         json_object_set_new(out, "experts",
                             json_pack("{s:I, s:I, s:I, s:I, s:I, s:b}", "count", (json_int_t)i->n_experts, "used",

@@ -2,64 +2,14 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/cpu.h"
 #include "base/num.h"
+#include "cli/find.h"
 
 #define FORMATS_MAX 16
-
-/* ---- finding the model ---------------------------------------------------------- */
-
-static const struct {
-    const char *name, *file;
-} cached[] = { { "smollm2", "SmolLM2-135M-Instruct.Q4_1.gguf" } };
-
-const char *sl_session_cached_name(size_t i)
-{
-    return i < SL_COUNT(cached) ? cached[i].name : NULL;
-}
-
-static void cache_folder(sl_str *out)
-{
-    const char *xdg = getenv("XDG_CACHE_HOME"), *home = getenv("HOME");
-    if (xdg && *xdg)
-        sl_str_printf(out, "%s/sluice/models", xdg);
-    else
-        sl_str_printf(out, "%s/.cache/sluice/models", home ? home : "");
-}
-
-/* The path of MODEL in *path (left empty: a message was given). */
-static sl_exit find_model(const char *model, sl_str *path)
-{
-    const char *file = NULL;
-    if (access(model, F_OK) == 0 || strchr(model, '/') || strstr(model, ".gguf")) {
-        sl_str_puts(path, model);
-        return SL_EXIT_OK;
-    }
-    cache_folder(path);
-    const size_t folder = path->len;
-    for (size_t i = 0; i < SL_COUNT(cached); i++)
-        if (strcasecmp(model, cached[i].name) == 0)
-            file = cached[i].file;
-    if (file)
-        sl_str_printf(path, "/%s", file);
-    else
-        sl_str_printf(path, "/%s.gguf", model);
-    if (path->failed)
-        return sl_cli_failed("no memory for the path of %s", model);
-    if (access(path->data, F_OK) == 0)
-        return SL_EXIT_OK;
-    if (file)
-        return sl_cli_failed("%s is not fetched yet (%s is missing): `make run` in sluice's source folder fetches it, "
-                             "94 MB",
-                             model, path->data);
-    return sl_cli_failed("%s: neither a file nor a model in %.*s (smollm2 can be fetched: `make run`)", model,
-                         (int)folder, path->data);
-}
 
 static void tell_check(void *user, const char *tensor, uint64_t done, uint64_t total)
 {
@@ -78,7 +28,7 @@ static sl_exit open_found(sl_session *s, const sl_args *args, bool text_only)
                                  .check_tensors = args->check_tensors,
                                  .on_check = sl_cli_progress_wanted(args->quiet) ? tell_check : NULL };
     struct stat sb;
-    sl_exit code = find_model(args->model, &path);
+    sl_exit code = sl_find_model(args->model, &path);
     if (!code && (text_only ? sl_text_open(&s->text, path.data, &o.text, &err)
                             : sl_model_open_with(&s->model, path.data, &o, &err)))
         code = err.code == SL_EINVAL ? sl_cli_usage("%s", err.msg) : sl_cli_failed("%s", err.msg);
@@ -103,6 +53,22 @@ sl_exit sl_session_open(sl_session *s, const sl_args *args)
 sl_exit sl_session_open_text(sl_session *s, const sl_args *args)
 {
     return open_found(s, args, true);
+}
+
+void sl_session_sampling(const sl_session *s, sl_args *args)
+{
+    sl_model_sampling m;
+    sl_model_get_sampling(s->model, &m);
+    if (args->temp < 0.0)
+        args->temp = (double)m.temperature;
+    if (args->top_k < 0)
+        args->top_k = m.top_k;
+    if (args->top_p < 0.0)
+        args->top_p = (double)m.top_p;
+    if (args->min_p < 0.0)
+        args->min_p = (double)m.min_p;
+    if (args->repeat_penalty < 0.0)
+        args->repeat_penalty = (double)m.repeat_penalty;
 }
 
 static const sl_text *text_of(const sl_session *s)

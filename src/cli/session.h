@@ -22,10 +22,7 @@ typedef struct sl_session {
     ino_t model_ino;
 } sl_session;
 
-/* Names that MODEL may have without being a file or the name of one in the cache; NULL: no more of them. */
-const char *sl_session_cached_name(size_t i);
-
-/* Find MODEL (a file, a folder, or the name of a cached model) and open it. */
+/* Find MODEL (find.h) and open it. */
 sl_exit sl_session_open(sl_session *s, const sl_args *args);
 /* The same for commands that need no weights: of a folder the tokenizer and its configuration are enough. */
 sl_exit sl_session_open_text(sl_session *s, const sl_args *args);
@@ -42,6 +39,9 @@ bool sl_session_copies(const sl_session *s);
 sl_exit sl_session_tell(const sl_session *s, const sl_args *args);
 /* Both, then make the engine. */
 sl_exit sl_session_start(sl_session *s, const sl_args *args, size_t n_seqs, size_t n_outputs);
+
+/* Sampling options that were not given, as the model says. */
+void sl_session_sampling(const sl_session *s, sl_args *args);
 
 /* The model's texts. NULL, with a message, when there is no vocabulary. */
 const sl_text *sl_session_text(const sl_session *s);

@@ -1,11 +1,41 @@
 #include "executor/model.h"
 
+#include "formats/hf.h"
 #include "models/experts.h"
 #include "text/text.h"
 
 sl_status sl_model_open(sl_model **out, const char *path, sl_err *err)
 {
     return sl_model_open_with(out, path, NULL, err);
+}
+
+static sl_status read_sampling(sl_model_sampling *out, const sl_weights *w, sl_err *err)
+{
+    *out = (sl_model_sampling){ .temperature = 0.8f, .top_k = 40, .top_p = 0.95f, .min_p = 0.05f, .repeat_penalty = 1 };
+    if (sl_weights_container(w) != SL_CONTAINER_HF)
+        return SL_OK;
+    sl_generation g;
+    const sl_status rc = sl_generation_read(&g, sl_weights_path(w), err);
+    if (rc)
+        return rc;
+    if (g.temperature >= 0.0)
+        out->temperature = (float)g.temperature;
+    if (g.top_k >= 0)
+        out->top_k = (uint32_t)g.top_k;
+    if (g.top_p >= 0.0)
+        out->top_p = (float)g.top_p;
+    if (g.min_p >= 0.0)
+        out->min_p = (float)g.min_p;
+    if (g.repetition_penalty >= 0.0)
+        out->repeat_penalty = (float)g.repetition_penalty;
+    out->recommended =
+        g.temperature >= 0.0 || g.top_k >= 0 || g.top_p >= 0.0 || g.min_p >= 0.0 || g.repetition_penalty >= 0.0;
+    return SL_OK;
+}
+
+void sl_model_get_sampling(const sl_model *m, sl_model_sampling *out)
+{
+    *out = m->sampling;
 }
 
 /* A model without a usable vocabulary still runs on token ids. */
@@ -21,6 +51,8 @@ sl_status sl_model_open_with(sl_model **out, const char *path, const sl_model_op
     sl_status rc = sl_net_load(&m->net, path, &overrides, err);
     if (!rc)
         rc = sl_weights_name(m->net->weights, &m->name, err);
+    if (!rc)
+        rc = read_sampling(&m->sampling, m->net->weights, err);
     if (!rc)
         rc = sl_text_of_weights(&m->text, m->net->weights, &o->text, err);
     if (!rc)

@@ -9,6 +9,7 @@ struct sl_model {
     sl_net *net;
     sl_text *text;
     const char *name;
+    sl_model_sampling sampling;
 };
 
 #endif
