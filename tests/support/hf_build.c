@@ -76,9 +76,10 @@ const char *hf_header(const char *tensors, size_t *n_data)
         char name[128];
         unsigned long rows = 0, cols = 0;
         int n = 0;
-        must(sscanf(tensors, "%127[^:]:%lux%lu%n", name, &rows, &cols, &n) == 3 ||
-                 sscanf(tensors, "%127[^:]:%lu%n", name, &cols, &n) == 2,
-             tensors);
+        if (sscanf(tensors, "%127[^:]:%lux%lu%n", name, &rows, &cols, &n) != 3) {
+            rows = 0;
+            must(sscanf(tensors, "%127[^:]:%lu%n", name, &cols, &n) == 2, tensors);
+        }
         const size_t bytes = 4 * (rows ? rows : 1) * cols;
         char shape[64];
         if (rows)
