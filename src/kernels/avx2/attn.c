@@ -242,6 +242,15 @@ SL_ALWAYS_INLINE void scores(b_kind kind, block_fn *fn, float *s, size_t lds, co
     all_rows(kind, fn, &j, R, NULL, &b, width);
 }
 
+/* n, or NULL when all rows go to the same end: what most pages of a prompt are, and no row needs a look. */
+static inline const uint32_t *ragged(const uint32_t *n, size_t R)
+{
+    for (size_t r = 1; r < R; r++)
+        if (n[r] != n[0])
+            return n;
+    return NULL;
+}
+
 static inline size_t longest(const uint32_t *n, size_t R)
 {
     size_t most = 0;
@@ -260,7 +269,7 @@ SL_ALWAYS_INLINE void mix(b_kind kind, block_fn *fn, float *acc, const float *p,
 {
     const b_view b = values(kind, v, at);
     const job j = { .out = acc, .ldo = v->C, .a = p, .lda = ldp, .k1 = longest(n, R) };
-    all_rows(kind, fn, &j, R, n, &b, v->C);
+    all_rows(kind, fn, &j, R, ragged(n, R), &b, v->C);
 }
 
 #define DEFINE(name, key_kind, key_block, value_kind, value_block)                                                     \
@@ -289,29 +298,27 @@ static inline void scale_weights(float *y, const float *p, const float *scale, s
         y[j] = p[j] * scale[j];
 }
 
-/* The weights of up to MIX_ROWS rows and PACK_K tokens get the tokens' scales, and stay in L1. */
-enum { MIX_ROWS = 32 };
+/* The weights of up to MIX_ROWS rows and MIX_K tokens get the tokens' scales, and stay in L1. */
+enum { MIX_ROWS = 48, MIX_K = 64 };
 
 void sl_attn_mix_int8_avx2(float *acc, const float *p, size_t ldp, const uint32_t *n, size_t R, const sl_kv_head *v,
                            size_t at)
 {
-    _Alignas(64) float weight[MIX_ROWS][PACK_K];
+    _Alignas(64) float weight[MIX_ROWS][MIX_K];
     for (size_t r0 = 0, rows; r0 < R; r0 += rows) {
         rows = SL_MIN(R - r0, (size_t)MIX_ROWS);
         const size_t end = longest(n + r0, rows);
-        for (size_t k0 = 0; k0 < end; k0 += PACK_K) {
+        for (size_t k0 = 0; k0 < end; k0 += MIX_K) {
             uint32_t left[MIX_ROWS];
             for (size_t r = 0; r < rows; r++) {
-                left[r] = n[r0 + r] > k0 ? SL_MIN(n[r0 + r] - (uint32_t)k0, (uint32_t)PACK_K) : 0;
+                left[r] = n[r0 + r] > k0 ? SL_MIN(n[r0 + r] - (uint32_t)k0, (uint32_t)MIX_K) : 0;
                 scale_weights(weight[r], p + (r0 + r) * ldp + k0, v->scale + at + k0, left[r]);
             }
             const b_view b = values(B_S8, v, at + k0);
-            const job j = { .out = acc + r0 * v->C,
-                            .ldo = v->C,
-                            .a = weight[0],
-                            .lda = PACK_K,
-                            .k1 = SL_MIN(end - k0, (size_t)PACK_K) };
-            all_rows(B_S8, block_s8, &j, rows, left, &b, v->C);
+            const job j = {
+                .out = acc + r0 * v->C, .ldo = v->C, .a = weight[0], .lda = MIX_K, .k1 = SL_MIN(end - k0, (size_t)MIX_K)
+            };
+            all_rows(B_S8, block_s8, &j, rows, ragged(left, rows), &b, v->C);
         }
     }
 }
