@@ -10,7 +10,7 @@
 #include "base/num.h"
 
 /* Prompt tokens of a step in a chat, unless -ub says: Ctrl-C is heard between steps. */
-#define CHAT_UBATCH 128
+#define CHAT_UBATCH 64
 
 /* ---- sampling --------------------------------------------------------------------- */
 

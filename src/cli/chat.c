@@ -27,26 +27,28 @@ static bool ends_with(const sl_str *s, const char *end)
     return s->len >= n && memcmp(s->data + s->len - n, end, n) == 0;
 }
 
-/* The lines up to the one that ends with """, as they are. */
+/* The lines up to the one that ends with """, as they are; a line on which only quotes stand is none of them. */
 static sl_line_end read_block(sl_talk *t, sl_str *line)
 {
-    sl_line_end end = SL_LINE_TEXT;
+    bool begun = line->len > 3, closed = line->len >= 6 && ends_with(line, BLOCK);
     sl_str_append(&t->typed, line->data + 3, line->len - 3);
-    bool closed = t->typed.len && ends_with(line, BLOCK) && line->len >= 6;
-    while (end == SL_LINE_TEXT && !closed) {
-        end = sl_line_read(t->line, "... ", NULL, line);
+    while (!closed) {
+        const sl_line_end end = sl_line_read(t->line, "... ", NULL, line);
         if (end != SL_LINE_TEXT)
             return end;
-        if (t->typed.len)
+        if (begun)
             sl_str_puts(&t->typed, "\n");
         sl_str_append(&t->typed, line->data, line->len);
+        begun = true;
         closed = ends_with(line, BLOCK);
     }
+    if (t->typed.failed)
+        return SL_LINE_FAILED;
     t->typed.len -= 3;
+    if (line->len == 3 && t->typed.len)
+        t->typed.len--;
     t->typed.data[t->typed.len] = '\0';
-    if (t->typed.len && t->typed.data[t->typed.len - 1] == '\n') /* of a """ that stands alone */
-        t->typed.data[--t->typed.len] = '\0';
-    return t->typed.failed ? SL_LINE_FAILED : SL_LINE_TEXT;
+    return SL_LINE_TEXT;
 }
 
 /* t->typed: lines that end with \, and the one behind them. Several lines that the editor gave are whole. */

@@ -53,16 +53,18 @@ static bool give_line(sl_line *l, sl_str *out)
 static sl_line_end read_plain(sl_line *l, const char *prompt, sl_str *out)
 {
     char block[4096];
-    fputs(prompt, stderr);
+    FILE *screen = !isatty(STDERR_FILENO) && isatty(STDOUT_FILENO) ? stdout : stderr;
+    fputs(prompt, screen);
+    fflush(screen);
     while (!give_line(l, out)) {
         if (l->ended) {
-            fputc('\n', stderr);
+            fputc('\n', screen);
             return SL_LINE_END;
         }
         if (sl_line_wait() == SL_WAIT_SIGNAL) {
             const sl_signals_seen seen = sl_signals_take();
             if (seen.end || seen.interrupt)
-                fputc('\n', stderr);
+                fputc('\n', screen);
             if (seen.end)
                 return SL_LINE_END;
             if (seen.interrupt)

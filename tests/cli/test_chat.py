@@ -14,6 +14,7 @@ from cli import EXACT, SMOLLM2, Terminal, good, sluice
 
 UP, LEFT, CLEAR, CTRL_C, CTRL_D = b"\x1b[A", b"\x1b[D", b"\x15", b"\x03", b"\x04"
 END = b"context "  # of the line behind an answer
+needs_editor = unittest.skipUnless(os.environ.get("LINE_EDITING", "1") == "1", "built without libedit")
 TEMPLATE = "{% for m in messages %}{{ m.role }}={{ m.content }};{% endfor %}"
 
 
@@ -66,6 +67,7 @@ class Parrot(unittest.TestCase):
         self.assertEqual(t.wait(), code)
 
 
+@needs_editor
 class Lines(Parrot):
     def test_answers(self):
         t = self.start()
@@ -145,11 +147,13 @@ class Lines(Parrot):
         self.say(t, 'last"""')
         t.type(b'"""\r')
         t.until(b"... ")
+        t.type(b"\r")
+        t.until(b"... ")
         t.type(b"alone\r")
         t.until(b"... ")
         self.say(t, '"""')
         self.say(t, '"""@one/line"""')
-        said = ["one \ntwo", "first\n  /reset @nothing\nlast", "alone", "@one/line"]
+        said = ["one \ntwo", "first\n  /reset @nothing\nlast", "\nalone", "@one/line"]
         self.assertEqual(self.said(t), said)
         for _ in said:  # the oldest one that has not come back; /save is in front of the first
             t.type(UP * 5 + b"\r")
@@ -179,7 +183,7 @@ class Lines(Parrot):
         self.assertNotIn(END, t.seen)
         self.say(t, "")
         self.say(t, b"see: " + paste(text))
-        long = "\n".join(f"line {i}: " + "x" * 150 for i in range(60))  # more than the screen has
+        long = "\n".join(f"line {i}: " + "x" * 30 for i in range(60))  # more than the screen has
         self.say(t, paste(long))
         self.assertEqual(self.said(t), [text, "see: " + text, long])
         t.type(paste("/reset") + b"\r")  # a line may well be a command
@@ -193,6 +197,7 @@ class Lines(Parrot):
         self.leave(t)
 
 
+@needs_editor
 class Keys(Parrot):
     def test_ctrl_c_ends_an_answer(self):
         """What came so far is kept, and the next message is answered."""
@@ -470,6 +475,7 @@ class Commands(Parrot):
         self.assertIn("messages: 4, answers: 2", shown)
         self.leave(t)
 
+    @needs_editor
     def test_completion(self):
         (self.folder / "one two.txt").write_text("12", encoding="utf-8")
         (self.folder / "onward").mkdir()
@@ -498,6 +504,7 @@ class Commands(Parrot):
         self.leave(t)
 
 
+@needs_editor
 class Files(Parrot):
     def test_a_file_in_a_message(self):
         (self.folder / "a.txt").write_text("```\nfence & 世\n```", encoding="utf-8")
@@ -539,6 +546,7 @@ class Files(Parrot):
         self.leave(t)
 
 
+@needs_editor
 class Context(Parrot):
     def test_full(self):
         t = self.start("-c", "128")
@@ -710,6 +718,7 @@ class Screens(Parrot):
         self.assertEqual(Terminal("run", cli.LLAMA).wait(), 2)
 
 
+@needs_editor
 class Complaints(Parrot):
     template = ("{% for m in messages %}{% if m.role == 'system' %}{{ raise_exception('no system here') }}{% endif %}"
                 "{{ m.content }}{% endfor %}")
