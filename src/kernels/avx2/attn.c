@@ -22,8 +22,10 @@ enum { ROW_BLOCK = 6, PACK_ROWS = 13, PACK_K = 128, PACK_X = 16 };
 SL_ALWAYS_INLINE void fetch_next(b_kind kind, size_t vecs, const b_view *b, size_t n, size_t k, size_t x)
 {
     const size_t rows = kind == B_BF16_PAIR ? n / 2 : n, row = kind == B_BF16_PAIR ? k / 2 : k;
+    if (!b->next)
+        return;
     const char *p = (const char *)b->next + (x * rows + row * 8 * vecs) * x_bytes(kind);
-    for (size_t i = 0; b->next && i < 8 * vecs * x_bytes(kind); i += 64)
+    for (size_t i = 0; i < 8 * vecs * x_bytes(kind); i += 64)
         _mm_prefetch(p + i, _MM_HINT_T1);
 }
 
