@@ -1,7 +1,9 @@
 """Hugging Face folders as MODEL: given by path, found by name in the hub's cache, and what their small files say."""
 import json
 import os
+import resource
 import shutil
+import struct
 import tempfile
 import unittest
 
@@ -58,6 +60,54 @@ class Folders(unittest.TestCase):
         r = sluice("info", bad, "--check-tensors")
         self.assertEqual(r.code, 1)
         self.assertIn("no finite number", r.errors)
+
+    def test_weights_at_odd_places(self):
+        """Data may begin at any byte; the same bits come out."""
+        for source in (f"{DATA}/hf/llama_gqa/f32", f"{DATA}/hf/llama_gqa/bf16"):
+            rows = []
+            for blanks in (0, 1, 2):
+                to = f"{self.tmp}/{os.path.basename(source)}-{blanks}"
+                shutil.copytree(source, to)
+                with open(f"{to}/model.safetensors", "r+b") as f:
+                    raw = f.read()
+                    n, = struct.unpack("<Q", raw[:8])
+                    f.seek(0)
+                    f.write(struct.pack("<Q", n + blanks) + raw[8:8 + n] + b" " * blanks + raw[8 + n:])
+                good("logits", to, "--tokens", "1,2,3,4,5,6,7,8,9", "-o", f"{to}/out.npy")
+                with open(f"{to}/out.npy", "rb") as f:
+                    rows.append(f.read())
+            self.assertEqual(rows[0], rows[1])
+            self.assertEqual(rows[0], rows[2])
+
+    def test_ten_gigabytes_are_not_read(self):
+        """A sparse file, of which opening maps all and touches the header and vectors."""
+        to = f"{self.tmp}/large"
+        os.makedirs(to)
+        layers, width = 4, 16384
+        shapes = {"model.embed_tokens.weight": [8, width], "model.norm.weight": [width], "lm_head.weight": [8, width]}
+        for i in range(layers):
+            for name in ("self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.o_proj", "mlp.gate_proj",
+                         "mlp.up_proj", "mlp.down_proj"):
+                shapes[f"model.layers.{i}.{name}.weight"] = [width, width]
+            for name in ("input_layernorm", "post_attention_layernorm"):
+                shapes[f"model.layers.{i}.{name}.weight"] = [width]
+        header, at = {}, 0
+        for name, shape in shapes.items():
+            size = 2 * shape[0] * (shape + [1])[1]
+            header[name] = {"dtype": "BF16", "shape": shape, "data_offsets": [at, at + size]}
+            at += size
+        text = json.dumps(header).encode()
+        with open(f"{to}/model.safetensors", "wb") as f:
+            f.write(struct.pack("<Q", len(text)) + text)
+            f.truncate(8 + len(text) + at)
+        with open(f"{to}/config.json", "w") as f:
+            json.dump({"model_type": "llama", "num_hidden_layers": layers, "hidden_size": width, "intermediate_size": width,
+                       "num_attention_heads": 128, "vocab_size": 8, "max_position_embeddings": 64}, f)
+        self.assertGreater(at, 10 << 30)
+        r = good("info", to, "--json", "-c", "16")
+        self.assertEqual(r.json["weights_bytes"], at)
+        touched = resource.getrusage(resource.RUSAGE_CHILDREN).ru_maxrss  # KiB, of the largest child
+        self.assertLess(touched, 1 << 20)
 
     def cache(self, **links):
         """A hub's cache with one model, every file a link to a blob; refs by name."""
