@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """convert_hf.py HF_FOLDER OUT BENCH_DIR [GOLDEN] - an f32 llama-like folder of Hugging Face form as a GGUF file.
 
-For golden models that exist as folders only: llama, mistral with its window, and qwen2, whose biases on q, k and v a
-llama file may have as well. Without numpy OUT is an empty file, which the test takes as a reason to skip. GGUF wants the
-rows of q and k permuted: rope turns neighbouring pairs there, and (i, i + d/2) in Transformers.
+For golden models that exist as folders only: llama, mistral with its window, and qwen2. Without numpy OUT is an empty file,
+which the test takes as a reason to skip. GGUF wants the rows of q and k of a llama permuted: rope turns neighbouring pairs
+there, and (i, i + d/2) in Transformers. qwen2 has an architecture of its own, without that.
 
-With GOLDEN, a folder to be made, biases are added to the other matrices too and GOLDEN/golden gets what
-dense_reference.py computes from them, once that has shown that it agrees with the folder's own golden."""
+With GOLDEN, a folder to be made, the model becomes a llama, whose matrices may all have biases: they are added to the
+others too, and GOLDEN/golden gets what dense_reference.py computes from them, once that has shown that it agrees with the
+folder's own golden."""
 import json
 import math
 import os
@@ -73,29 +74,30 @@ if len(sys.argv) > 4:
 
 scaling = config.get("rope_scaling") or {}
 kind = scaling.get("rope_type", scaling.get("type"))
+arch = "qwen2" if config["model_type"] == "qwen2" and len(sys.argv) <= 4 else "llama"
 file = gguf.Header()
-file.add("general.architecture", gguf.STRING, "llama")
+file.add("general.architecture", gguf.STRING, arch)
 file.add("general.name", gguf.STRING, os.path.basename(os.path.dirname(folder)))
 for key, value in (("block_count", config["num_hidden_layers"]), ("context_length", config["max_position_embeddings"]),
                    ("embedding_length", config["hidden_size"]), ("feed_forward_length", config["intermediate_size"]),
                    ("attention.head_count", heads), ("attention.head_count_kv", kv_heads),
                    ("attention.key_length", width), ("attention.value_length", width), ("rope.dimension_count", width)):
-    file.add("llama." + key, gguf.U32, value)
-file.add("llama.attention.layer_norm_rms_epsilon", gguf.F32, config["rms_norm_eps"])
-file.add("llama.rope.freq_base", gguf.F32, config["rope_theta"])
+    file.add(f"{arch}.{key}", gguf.U32, value)
+file.add(f"{arch}.attention.layer_norm_rms_epsilon", gguf.F32, config["rms_norm_eps"])
+file.add(f"{arch}.rope.freq_base", gguf.F32, config["rope_theta"])
 if config.get("sliding_window"):
-    file.add("llama.attention.sliding_window", gguf.U32, config["sliding_window"])
+    file.add(f"{arch}.attention.sliding_window", gguf.U32, config["sliding_window"])
 if kind == "llama3":
     tensors["rope_freqs.weight"] = llama3_divisors(scaling)
 elif kind:
-    file.add("llama.rope.scaling.type", gguf.STRING, kind)
-    file.add("llama.rope.scaling.factor", gguf.F32, scaling["factor"])
+    file.add(f"{arch}.rope.scaling.type", gguf.STRING, kind)
+    file.add(f"{arch}.rope.scaling.factor", gguf.F32, scaling["factor"])
 
 data = []
 for name, w in tensors.items():
-    if ".attn_q." in name:
+    if ".attn_q." in name and arch == "llama":
         w = pairs(w, heads)
-    if ".attn_k." in name:
+    if ".attn_k." in name and arch == "llama":
         w = pairs(w, kv_heads)
     file.add_tensor(gguf.Tensor(name, w.shape, "F32"))
     data.append(np.ascontiguousarray(w).tobytes())
