@@ -6,7 +6,8 @@
 #include "formats/text_files.h"
 
 /* What tokenizer_config.json, special_tokens_map.json, generation_config.json and config.json say beyond the
- * vocabulary's own file. `own_specials`: that file has its full list of special tokens (tiktoken, tekken), none may be added. */
+ * vocabulary's own file. `own_specials`: that file has its full list of special tokens (tiktoken, tekken), none may be
+ * added. */
 sl_status sl_text_config(sl_vocab *v, const char *dir, const sl_small_json *config, bool own_specials, sl_err *err);
 
 /* The templates of a folder. */
