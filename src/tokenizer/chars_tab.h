@@ -10,7 +10,7 @@ typedef struct sl_char_pair {
 } sl_char_pair;
 
 extern const sl_char_pair sl_chars_word[], sl_chars_newer[], sl_chars_extend[]; /* ranges */
-extern const sl_char_pair sl_chars_lower[];                  /* letters that utf8proc maps otherwise */
+extern const sl_char_pair sl_chars_lower[]; /* letters that utf8proc maps otherwise */
 extern const size_t sl_chars_n_word, sl_chars_n_newer, sl_chars_n_extend, sl_chars_n_lower;
 
 #endif
