@@ -101,10 +101,11 @@ class Driver(unittest.TestCase):
         self.record = Path(self.dir.name) / "r.json"
         write_headers(self.model)
 
-    def versus(self, *options, ours="", peer=""):
+    def versus(self, *options, ours="", peer="", peer2=None):
         fake = f"{sys.executable} {BENCH / 'fake_engine.py'} "
+        second = [] if peer2 is None else ["--peer", fake + peer2]
         return subprocess.run([sys.executable, BENCH / "versus.py", self.model, "--record", self.record, "--ours",
-                               fake + ours, "--peer", fake + peer, *options], capture_output=True, text=True)
+                               fake + ours, "--peer", fake + peer, *second, *options], capture_output=True, text=True)
 
     def summary(self, test):
         return json.loads(self.record.read_text())["tests"][test]["summary"]
@@ -119,7 +120,7 @@ class Driver(unittest.TestCase):
         self.assertIn("**2.00**", r.stdout)
         # 20 GB/s allow this many steps of 64 tokens; we did 30 tokens a second
         allowed = roof.Model(self.model).cost(roof.parse_test("tg64"), "f16", 512).bytes / 20e9
-        self.assertAlmostEqual(self.summary("tg64")["ours_share"]["median"], allowed / (64 / 30), places=4)
+        self.assertAlmostEqual(self.summary("tg64")["share"]["ours"]["median"], allowed / (64 / 30), places=4)
         record = json.loads(self.record.read_text())
         self.assertTrue(record["sessions"][0]["roofline_before"] and record["sessions"][0]["roofline_after"])
 
@@ -145,6 +146,28 @@ class Driver(unittest.TestCase):
     def test_slower_than_asked(self):
         r = self.versus("--tests", "pp512", "--at-least", "1.0", ours="--pp 99", peer="--pp 100")
         self.assertEqual(r.returncode, 1)
+
+    def test_the_better_peer_of_each_test(self):
+        r = self.versus("--at-least", "1.5", ours="--pp 300 --tg 30", peer="--pp 100 --tg 15", peer2="--pp 200 --tg 10")
+        self.assertEqual(r.returncode, 0, r.stderr)
+        for test, ratio, ratios in (("pp512", 1.5, [3, 1.5]), ("tg64", 2, [2, 3])):
+            s = self.summary(test)
+            self.assertEqual(s["ratio"]["median"], ratio)
+            self.assertEqual([s["ratios"][p]["median"] for p in ("peer 1", "peer 2")], ratios)
+        r = self.versus("--at-least", "1.6", ours="--pp 300 --tg 30", peer="--pp 100 --tg 15", peer2="--pp 200 --tg 10")
+        self.assertEqual(r.returncode, 1)
+
+    def test_a_peer_that_dies_is_out_of_that_test_alone(self):
+        # Its 3rd command is the second round of pp512; started again, it has two left for tg64.
+        r = self.versus("--rounds", "2", ours="--pp 200", peer="--pp 100", peer2="--pp 400 --tg 1 --die 3")
+        self.assertEqual(r.returncode, 0, r.stderr)
+        self.assertIn("peer 2 ended with status 3", r.stdout)
+        self.assertEqual(list(self.summary("pp512")["ratios"]), ["peer 1"])
+        record = json.loads(self.record.read_text())
+        self.assertIn("peer 2", record["tests"]["tg64"]["rounds"][0]["tok_s"])
+        r = self.versus("--fresh", "--tests", "pp512", peer="--die 1")  # nobody left to compare with
+        self.assertEqual(r.returncode, 1)
+        self.assertIn("| failed |", r.stdout)
 
     def test_five_rounds_where_one_is_slow(self):
         self.versus("--tests", "pp512", "--slow-round", "0")
