@@ -90,8 +90,11 @@ bool sl_signals_begin(int fd)
     terminal.fd = fd;
     terminal.is_known = tcgetattr(fd, &terminal.found) == 0;
     terminal.ours = terminal.given_back = "";
-    for (size_t i = 0; i < SL_COUNT(caught); i++)
+    for (size_t i = 0; i < SL_COUNT(caught); i++) {
         handle(caught[i], on_signal, &before[i]);
+        if (caught[i] == SIGHUP && before[i].sa_handler == SIG_IGN) /* nohup */
+            sigaction(caught[i], &before[i], NULL);
+    }
     return true;
 }
 

@@ -6,6 +6,7 @@ import os
 import pty
 import re
 import select
+import signal
 import struct
 import subprocess
 import sys
@@ -102,17 +103,19 @@ def until_it_catches(pid, signal_number):
 
 class Terminal:
     """The program on a terminal of its own: 24 rows, wide enough that nothing is left out, no history and no ~/.editrc.
-    `redirect`: as the shell has it, "2> FILE"."""
+    `redirect`: as the shell has it, "2> FILE". `ignored`: signals, as after nohup."""
 
-    def __init__(self, *args, env=None, columns=200, redirect=""):
+    def __init__(self, *args, env=None, columns=200, redirect="", ignored=()):
         self.pid, self.fd = pty.fork()
         if self.pid == 0:
-            self._run(args, env, columns, redirect)
+            self._run(args, env, columns, redirect, ignored)
         self.seen = b""
 
     @classmethod
-    def _run(cls, args, env, columns, redirect):
+    def _run(cls, args, env, columns, redirect, ignored):
         try:
+            for number in (signal.SIGHUP, signal.SIGINT, signal.SIGTERM):
+                signal.signal(number, signal.SIG_IGN if number in ignored else signal.SIG_DFL)
             os.environ.pop("NO_COLOR", None)
             os.environ.update({"TERM": "xterm", "HOME": "", "XDG_STATE_HOME": "", **(env or {})})
             cls._size(0, columns)

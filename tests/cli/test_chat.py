@@ -337,6 +337,12 @@ class Keys(Parrot):
                 os.kill(t.pid, number)
                 self.assertEqual(t.wait(), -number)
 
+    def test_nohup(self):
+        t = self.start(ignored=[signal.SIGHUP])
+        os.kill(t.pid, signal.SIGHUP)
+        self.say(t, "Still there?")
+        self.leave(t)
+
     def test_closed_terminal(self):
         """Leaves no process behind, at the prompt or within an answer."""
         for answering in (False, True):
