@@ -58,6 +58,7 @@ typedef struct sl_model_info {
     size_t d_model, d_ff, n_heads, n_kv_heads, head_dim;
     size_t window;                    /* positions that attention sees in layers that have a window; 0: none has */
     size_t n_window_layers;           /* how many have */
+    size_t latent_rank, latent_rope;  /* of latent attention: numbers that a position keeps for all heads; 0: none */
     size_t n_params, n_active;        /* n_active: those that one token goes through; its row of the embedding */
     size_t active_bytes;              /* of the tensors, for one token */
     size_t n_experts, n_experts_used; /* of a layer, and by one token of them; 0: no mixtures of experts */
@@ -113,6 +114,7 @@ typedef struct sl_engine_options {
     const char *mode;      /* "graph", "eager" */
     const char *fusion;    /* "all", "none", or a list of norm,attn,ffn */
     const char *attn;      /* "flash", "plain" */
+    const char *mla;       /* form of latent attention (DeepSeek-V3): "absorbed", "expanded", "auto": absorbed */
     size_t attn_window;    /* positions that a query sees, if fewer than the model's own; 0: those */
     size_t trace_spans;    /* ring of each thread; 0: no trace */
     bool prefix_cache;     /* keep what an ended request has read and said until its place is needed: a later request
@@ -153,6 +155,8 @@ SL_API void sl_engine_destroy(sl_engine *e); /* accepts NULL; running requests e
 /* What became of the options. */
 typedef struct sl_engine_info {
     const char *isa, *act, *kv_type, *kv_layout, *mode, *attn;
+    const char *mla;          /* "absorbed", "expanded"; NULL: the model has no latent attention */
+    size_t kv_position_bytes; /* of one position in the KV cache, all layers */
     size_t n_threads, n_ctx, n_ubatch, n_seqs, kv_page;
     sl_memory memory;
 } sl_engine_info;

@@ -54,6 +54,10 @@ const sl_opt sl_opts_engine[] = {
       SL_ARG(fusion), 0, 0, "all|none|norm|attn|ffn" },
     { "attn", NULL, "KIND", "flash (default), or plain, which keeps whole rows of scores", SL_OPT_WORD, SL_ARG(attn), 0,
       0, "flash|plain" },
+    { "mla", NULL, "FORM",
+      "latent attention of DeepSeek-V3 and its like: absorbed into queries and outputs (auto, the default), or "
+      "expanded to keys and values, to compare with",
+      SL_OPT_WORD, SL_ARG(mla), 0, 0, "auto|absorbed|expanded" },
     { "attn-window", NULL, "N", "let each position see only the last N (default 0: as many as the model says)",
       SL_OPT_INT, SL_ARG(attn_window), 0, SL_OPT_NO_MAX, NULL },
     { "memory", NULL, "SIZE",

@@ -103,8 +103,11 @@ static void print_model(const sl_model *m, const sl_model_info *i)
     if (i->n_experts)
         printf("  experts       %zu of width %zu, %zu for each token, weights %s\n", i->n_experts, i->d_expert,
                i->n_experts_used, i->experts_renorm ? "divided by their sum" : "as the router scores");
-    printf("  attention     %zu head%s of %zu, %zu for keys and values", i->n_heads, sl_cli_s(i->n_heads), i->head_dim,
-           i->n_kv_heads);
+    printf("  attention     %zu head%s of %zu, ", i->n_heads, sl_cli_s(i->n_heads), i->head_dim);
+    if (i->latent_rank)
+        printf("latent: one row of %zu + %zu numbers for keys and values", i->latent_rank, i->latent_rope);
+    else
+        printf("%zu for keys and values", i->n_kv_heads);
     if (i->window)
         printf("; a window of %zu position%s", i->window, sl_cli_s(i->window));
     if (i->n_window_layers < i->n_layers && i->window)
@@ -124,23 +127,26 @@ static void print_model(const sl_model *m, const sl_model_info *i)
     print_sampling(m);
 }
 
-static void print_memory(const sl_memory *m, const sl_engine_options *o, bool copied, size_t n_ctx_train)
+static void print_memory(const sl_memory *m, const sl_engine_options *o, bool copied, const sl_model_info *i)
 {
     const size_t n_seqs = SL_MAX(o->n_seqs, (size_t)1);
     printf("\nmemory for %zu position%s x %zu sequence%s\n", m->n_ctx, sl_cli_s(m->n_ctx), n_seqs, sl_cli_s(n_seqs));
     printf("  weights       %s (%s)\n", sl_cli_bytes(m->weights).text,
            copied ? "copied into memory of their own" : "mapped, shared with the page cache");
     printf("  KV cache      %s (%s, %s, taken as it fills)\n", sl_cli_bytes(m->kv).text,
-           o->kv_type ? o->kv_type : "f16", o->kv_layout ? o->kv_layout : "grouped");
+           o->kv_type ? o->kv_type : "f16",
+           i->latent_rank ? "latent rows"
+           : o->kv_layout ? o->kv_layout
+                          : "grouped");
     printf("  workspace     %s\n", sl_cli_bytes(m->workspace).text);
     printf("  rest          %s\n", sl_cli_bytes(m->rest).text);
     printf("  total         %s\n", sl_cli_bytes(m->weights + m->kv + m->workspace + m->rest).text);
     if (m->available_by)
         printf("  to be had     %s (%s): %s\n", sl_cli_bytes(m->available).text, m->available_by,
-               !m->fits                              ? "does not fit"
-               : m->streamed                         ? "the weights do not stay in memory, each token reads the disk"
-               : !o->n_ctx && m->n_ctx < n_ctx_train ? "the context is cut to fit"
-                                                     : "fits");
+               !m->fits                                 ? "does not fit"
+               : m->streamed                            ? "the weights do not stay in memory, each token reads the disk"
+               : !o->n_ctx && m->n_ctx < i->n_ctx_train ? "the context is cut to fit"
+                                                        : "fits");
 }
 
 static void print_engine(const sl_engine_info *e)
@@ -156,8 +162,10 @@ static void print_engine(const sl_engine_info *e)
         printf("  threads       %s\n", why);
     else
         printf("  threads       %zu, as asked (default would be %s)\n", e->n_threads, why);
-    printf("  mode          %s, attention %s, steps of up to %zu token%s\n", e->mode, e->attn, e->n_ubatch,
-           sl_cli_s(e->n_ubatch));
+    printf("  positions     %zu bytes each in the KV cache, all layers (%s, %s)\n", e->kv_position_bytes, e->kv_type,
+           e->mla ? "latent rows" : e->kv_layout);
+    printf("  mode          %s, attention %s%s%s, steps of up to %zu token%s\n", e->mode, e->attn,
+           e->mla ? ", latents " : "", e->mla ? e->mla : "", e->n_ubatch, sl_cli_s(e->n_ubatch));
 }
 
 static json_t *tensors_json(const sl_model *m, size_t n_tensors)
@@ -187,10 +195,11 @@ static json_t *memory_json(const sl_memory *m)
 
 static json_t *engine_json(const sl_engine_info *e)
 {
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:I, s:I, s:I, s:I, s:o}", "isa", e->isa, "act", e->act, "kv_type",
-                     e->kv_type, "kv_layout", e->kv_layout, "mode", e->mode, "attn", e->attn, "threads",
-                     (json_int_t)e->n_threads, "ctx_size", (json_int_t)e->n_ctx, "ubatch_size", (json_int_t)e->n_ubatch,
-                     "kv_page", (json_int_t)e->kv_page, "memory", memory_json(&e->memory));
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s?, s:I, s:I, s:I, s:I, s:I, s:o}", "isa", e->isa, "act", e->act,
+                     "kv_type", e->kv_type, "kv_layout", e->kv_layout, "mode", e->mode, "attn", e->attn, "mla", e->mla,
+                     "kv_position_bytes", (json_int_t)e->kv_position_bytes, "threads", (json_int_t)e->n_threads,
+                     "ctx_size", (json_int_t)e->n_ctx, "ubatch_size", (json_int_t)e->n_ubatch, "kv_page",
+                     (json_int_t)e->kv_page, "memory", memory_json(&e->memory));
 }
 
 /* e: NULL for a model that cannot be run. */
@@ -248,7 +257,7 @@ static sl_exit show(const sl_session *s, const sl_args *args)
     else
         print_classes(s->model, info.n_tensors);
     if (!info.unsupported && !sl_engine_estimate(s->model, &s->options, &memory, &err))
-        print_memory(&memory, &s->options, sl_session_copies(s), info.n_ctx_train);
+        print_memory(&memory, &s->options, sl_session_copies(s), &info);
     if (s->engine)
         print_engine(&engine);
     else if (info.unsupported)

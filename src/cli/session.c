@@ -192,6 +192,7 @@ sl_exit sl_session_options(sl_session *s, const sl_args *args, size_t n_seqs, si
                                       .mode = args->mode,
                                       .fusion = args->fusion,
                                       .attn = args->attn,
+                                      .mla = args->mla,
                                       .attn_window = (size_t)args->attn_window,
                                       .weights = args->weights   ? args->weights
                                                  : args->no_mmap ? "copy"

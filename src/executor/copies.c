@@ -16,13 +16,16 @@ typedef struct places {
     size_t bytes;
 } places;
 
-static sl_status place(places *p, const sl_weights *w, sl_err *err)
+static sl_status place(places *p, const sl_net *net, sl_err *err)
 {
+    const sl_weights *w = net->weights;
     *p = (places){ .w = w, .n = sl_weights_count(w) };
     p->at = sl_mem_zalloc(p->n, sizeof *p->at);
     if (!p->at)
         return sl_fail(err, SL_ENOMEM, "no memory for the places of %zu tensors", p->n);
     for (size_t i = 0; i < p->n; i++) {
+        if (sl_net_skips(net, sl_weights_at(w, i)->name))
+            continue;
         p->at[i] = p->bytes; /* the file has them all, so the sum is no larger than it is */
         p->bytes += sl_round_up((size_t)sl_weights_at(w, i)->bytes, SL_MEM_ALIGN);
     }
@@ -35,10 +38,13 @@ static void let_go(const void *p, size_t bytes)
     madvise((void *)begin, (uintptr_t)p + bytes - begin, MADV_DONTNEED);
 }
 
-static void copy_all(const places *p, char *to, uint64_t done, uint64_t total, sl_on_copy *on_copy, void *user)
+static void copy_all(const places *p, const sl_net *net, char *to, uint64_t done, uint64_t total, sl_on_copy *on_copy,
+                     void *user)
 {
     for (size_t i = 0; i < p->n; i++) {
         const sl_weight_info *t = sl_weights_at(p->w, i);
+        if (sl_net_skips(net, t->name))
+            continue;
         if (on_copy)
             on_copy(user, done + p->at[i], total);
         memcpy(to + p->at[i], t->tensor.data, (size_t)t->bytes);
@@ -121,7 +127,7 @@ static sl_status fill(sl_copies *c, const places *p, const sl_net *net, const sl
         if (s->weights == SL_WEIGHTS_PER_NODE && sl_nodes() > 1)
             sl_pages_prefer_node(to, c->stride,
                                  k); /* refused: they lie where they were first touched; measured later */
-        copy_all(p, to, k * p->bytes, c->n * p->bytes, on_copy, user);
+        copy_all(p, net, to, k * p->bytes, c->n * p->bytes, on_copy, user);
     }
     return move_net(c, p, net, err);
 }
@@ -132,7 +138,7 @@ sl_status sl_copies_make(sl_copies *c, const sl_net *net, const sl_settings *s, 
     places p;
     *c = (sl_copies){ 0 };
     sl_arena_init(&c->arena, 1 << 16);
-    sl_status rc = place(&p, net->weights, err);
+    sl_status rc = place(&p, net, err);
     if (!rc)
         rc = fill(c, &p, net, s, on_copy, user, err);
     sl_mem_free(p.at);

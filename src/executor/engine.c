@@ -43,7 +43,7 @@ static sl_status set_up(sl_engine *e, const sl_engine_options *o, sl_err *err)
         return rc;
     sl_settings *s = &e->settings;
     const sl_limits *l = &s->plan.env.limits;
-    const sl_heads heads = { .H = e->model->net->config.H, .Hkv = e->model->net->config.Hkv };
+    const sl_heads heads = sl_net_heads(e->model->net, s->plan.mla);
     sl_kernels_init(&e->kernels, s->isa);
     s->plan.env.k = &e->kernels;
     if ((rc = sl_fit(s, e->model, &e->memory, err)) || (rc = sl_fit_check(s, e->model, &e->memory, err)) ||
@@ -151,6 +151,8 @@ void sl_engine_describe(const sl_engine *e, sl_engine_info *out)
                              .kv_layout = sl_kv_layout_name(s->kv.layout),
                              .mode = sl_mode_name(s->mode),
                              .attn = sl_attn_name(s->plan.env.attn),
+                             .mla = s->kv.latent ? sl_mla_name(s->plan.mla) : NULL,
+                             .kv_position_bytes = sl_kv_position_bytes(&s->kv),
                              .n_threads = l->n_threads,
                              .n_ctx = s->n_ctx,
                              .n_ubatch = l->n_tokens,

@@ -33,6 +33,16 @@ static void add_weights(sl_engine_op *out, const sl_engine *e, const sl_tensor *
     out->n_weights += times * w->rows * w->cols;
 }
 
+/* Of the matrix that makes keys and values of latents, so many rows of each head, with f32 activations. */
+static void add_head_rows(sl_engine_op *out, const sl_engine *e, const sl_op *op, size_t rows)
+{
+    const sl_tensor *w = &op->w[0];
+    out->format = sl_format_name(w->format);
+    out->slow = !e->kernels.panel[w->format][SL_ACT_F32].narrow;
+    out->weight_bytes += op->heads.H * rows * w->row_bytes;
+    out->n_weights += op->heads.H * rows * w->cols;
+}
+
 size_t sl_engine_op_count(const sl_engine *e)
 {
     return e->plan.graph.n_ops;
@@ -43,9 +53,15 @@ void sl_engine_describe_op(const sl_engine *e, size_t i, sl_engine_op *out)
     const sl_op *op = &e->plan.graph.op[i];
     const sl_mixture *m = op->mixture;
     *out = (sl_engine_op){ .name = op->name, .layer = op->layer, .vanishes = vanishes(op->kind) };
-    out->reads_kv = op->kind == SL_OP_ATTENTION || op->kind == SL_OP_SCORES || op->kind == SL_OP_WEIGHTED_SUM;
+    out->reads_kv = op->kind == SL_OP_ATTENTION || op->kind == SL_OP_SCORES || op->kind == SL_OP_WEIGHTED_SUM ||
+                    op->kind == SL_OP_LATENT_ATTENTION || op->kind == SL_OP_LATENT_SCORES ||
+                    op->kind == SL_OP_LATENT_SUM;
     for (uint32_t w = 0; w < op->n_w && op->kind == SL_OP_LINEAR; w++)
         add_weights(out, e, &op->w[w], 1);
+    if (op->kind == SL_OP_ABSORB)
+        add_head_rows(out, e, op, op->latent.N);
+    if (op->kind == SL_OP_HEAD_VALUES)
+        add_head_rows(out, e, op, op->latent.V);
     /* Of experts those of one token. */
     if (op->kind == SL_OP_MIXTURE || (op->kind == SL_OP_EXPERTS && op->part == SL_EXPERT_GATE))
         add_weights(out, e, &m->gate[0], m->router.K);

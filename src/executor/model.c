@@ -108,6 +108,8 @@ void sl_model_describe(const sl_model *m, sl_model_info *out)
         .head_dim = c->C,
         .window = count_windows(n) ? c->window : 0,
         .n_window_layers = count_windows(n),
+        .latent_rank = c->kv_rank,
+        .latent_rope = c->kv_rank ? c->rope.dim : 0,
         .n_params = n->n_params,
         .n_active = n->n_active,
         .active_bytes = n->active_bytes,

@@ -14,6 +14,7 @@
 static const char *const act_words[] = { "auto", "f32", "int8", NULL };
 static const char *const mode_words[] = { "graph", "eager", NULL };
 static const char *const attn_words[] = { "flash", "plain", NULL };
+static const char *const mla_words[] = { "auto", "absorbed", "expanded", NULL };
 static const char *const layout_words[] = { "grouped", "token", NULL };
 
 const char *sl_act_name(sl_act_type act)
@@ -29,6 +30,11 @@ const char *sl_mode_name(sl_mode mode)
 const char *sl_attn_name(sl_attn attn)
 {
     return attn_words[attn];
+}
+
+const char *sl_mla_name(sl_mla mla)
+{
+    return mla == SL_MLA_EXPANDED ? "expanded" : "absorbed";
 }
 
 const char *sl_kv_layout_name(sl_kv_layout layout)
@@ -136,6 +142,12 @@ static sl_status read_kv(sl_settings *s, const sl_net *net, const sl_engine_opti
                            .type = types[i],
                            .layout = layout ? SL_KV_TOKEN : SL_KV_GROUPED,
                            .P = page };
+    if (net->config.kv_rank) { /* a row is key and value, so it lies as values do */
+        s->kv.latent = true;
+        s->kv.layout = SL_KV_TOKEN;
+        s->kv.n_heads = 1;
+        s->kv.C = net->config.kv_rank + net->config.rope.dim;
+    }
     sl_settings_set_ctx(s, n_ctx);
     return SL_OK;
 }
@@ -157,11 +169,12 @@ sl_status sl_settings_read(sl_settings *s, const sl_net *net, const sl_engine_op
     *s = (sl_settings){ .trace_spans = o->trace_spans, .prefix_cache = o->prefix_cache, .memory_max = o->memory_max };
     sl_env *env = &s->plan.env;
     sl_limits *l = &env->limits;
-    size_t act = 0, mode = 0, attn = 0;
+    size_t act = 0, mode = 0, attn = 0, mla = 0;
     sl_status rc;
     if ((rc = sl_cpu_isa_ceiling(&s->isa, err)) || (rc = read_placement(s, o, err)) ||
         (rc = pick("--act", o->act, act_words, &act, err)) || (rc = pick("--mode", o->mode, mode_words, &mode, err)) ||
-        (rc = pick("--attn", o->attn, attn_words, &attn, err)) || (rc = read_fusion(o->fusion, &s->plan.fuse, err)) ||
+        (rc = pick("--attn", o->attn, attn_words, &attn, err)) || (rc = pick("--mla", o->mla, mla_words, &mla, err)) ||
+        (rc = read_fusion(o->fusion, &s->plan.fuse, err)) ||
         (rc = size_option("--threads", o->n_threads, sl_cpu_threads(), LIMIT_THREADS, &l->n_threads, err)) ||
         (rc = size_option("--parallel", o->n_seqs, 1, LIMIT_SEQS, &s->n_seqs, err)) ||
         (rc = size_option("--ubatch-size", o->n_ubatch, DEFAULT_UBATCH, LIMIT_UBATCH, &s->n_tokens, err)) ||
@@ -171,6 +184,7 @@ sl_status sl_settings_read(sl_settings *s, const sl_net *net, const sl_engine_op
     env->act = act == 1 ? SL_ACT_F32 : SL_ACT_Q8;
     env->attn = attn ? SL_ATTN_PLAIN : SL_ATTN_FLASH;
     env->window = o->attn_window;
+    s->plan.mla = mla == 2 ? SL_MLA_EXPANDED : SL_MLA_ABSORBED;
     s->mode = mode ? SL_MODE_EAGER : SL_MODE_GRAPH;
     s->plan.every_barrier = s->mode == SL_MODE_EAGER;
     return SL_OK;

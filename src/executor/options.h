@@ -38,6 +38,7 @@ void sl_settings_set_ctx(sl_settings *s, size_t n_ctx);
 const char *sl_act_name(sl_act_type act);
 const char *sl_mode_name(sl_mode mode);
 const char *sl_attn_name(sl_attn attn);
+const char *sl_mla_name(sl_mla mla);
 const char *sl_kv_layout_name(sl_kv_layout layout);
 
 #endif

@@ -137,6 +137,7 @@ sl_status sl_plan_build(sl_plan *p, sl_arena *arena, const sl_net *net, const sl
     sl_graph composite;
     *p = (sl_plan){ .options = *options };
     sl_graph_init(&composite, arena, &options->env.limits);
+    composite.mla = options->mla;
     sl_graph_init(&p->graph, arena, &options->env.limits);
     net->arch->build(net, &composite);
     sl_graph_expand(&p->graph, &composite, options->fuse);

@@ -15,6 +15,7 @@
 typedef struct sl_plan_options {
     sl_env env;
     unsigned fuse;      /* SL_FUSE_* */
+    sl_mla mla;         /* form of latent attention */
     bool every_barrier; /* one before each operation (eager), not only where data asks for it */
 } sl_plan_options;
 

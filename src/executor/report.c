@@ -37,7 +37,8 @@ static void print_op(const sl_plan *p, size_t i, FILE *f)
     const sl_op *op = &p->graph.op[i];
     char what[96];
     const bool bias = op->bias[0] || op->bias[1] || op->bias[2];
-    snprintf(what, sizeof what, "%s%s%s%s", op->kind == SL_OP_LINEAR ? prologue_name(op) : "",
+    snprintf(what, sizeof what, "%s%s%s%s",
+             op->kind == SL_OP_LINEAR || op->kind == SL_OP_HEAD_VALUES ? prologue_name(op) : "",
              sl_op_kind_name(op->kind), bias ? " + bias" : "", op->kind == SL_OP_LINEAR ? epilogue_name(op) : "");
     fprintf(f, "  %s %-13s", p->barrier[i] ? "|" : " ", op->name);
     if (op->kind == SL_OP_MIXTURE)
@@ -75,13 +76,26 @@ static void print_fusion(const sl_plan *p, const sl_plan *expanded, FILE *f)
     print_cost("with --fusion none", sl_plan_layer_cost(expanded, 0), f);
 }
 
+/* Of whichever form, fused or not. */
+static bool is_attention(sl_op_kind kind)
+{
+    return kind == SL_OP_ATTENTION || kind == SL_OP_SCORES || kind == SL_OP_LATENT_ATTENTION ||
+           kind == SL_OP_LATENT_SCORES;
+}
+
+static size_t attention_workspace(const sl_env *env, const sl_op *op)
+{
+    const bool made = op->kind == SL_OP_LATENT_ATTENTION || op->kind == SL_OP_LATENT_SCORES;
+    return made ? sl_latent_workspace(env, op) : sl_attn_workspace(env, &op->heads);
+}
+
 static void print_attention(const sl_plan *p, FILE *f)
 {
-    const sl_heads *heads = NULL;
-    for (size_t i = 0; i < p->graph.n_ops && !heads; i++)
-        if (p->graph.op[i].heads.H)
-            heads = &p->graph.op[i].heads;
-    if (!heads)
+    const sl_op *op = NULL;
+    for (size_t i = 0; i < p->graph.n_ops && !op; i++)
+        if (is_attention(p->graph.op[i].kind))
+            op = &p->graph.op[i];
+    if (!op)
         return;
     fprintf(f, "\nAttention's workspace, %zu thread%s (scores, partial results, queries):\n",
             p->options.env.limits.n_threads, p->options.env.limits.n_threads == 1 ? "" : "s");
@@ -90,9 +104,9 @@ static void print_attention(const sl_plan *p, FILE *f)
         sl_env env = p->options.env;
         env.limits.n_ctx = contexts[i];
         env.attn = SL_ATTN_PLAIN;
-        const size_t plain = sl_attn_workspace(&env, heads);
+        const size_t plain = attention_workspace(&env, op);
         env.attn = SL_ATTN_FLASH;
-        const size_t flash = sl_attn_workspace(&env, heads);
+        const size_t flash = attention_workspace(&env, op);
         fprintf(f, "  at %7zu positions: plain %10zu bytes, flash %10zu bytes (%.1f %% less)\n", contexts[i], plain,
                 flash, 100.0 - 100.0 * (double)flash / (double)plain);
     }

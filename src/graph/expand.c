@@ -84,6 +84,18 @@ static void expand_qkv(sl_graph *g, const sl_op *op)
     sl_graph_append(g, &write);
 }
 
+sl_value sl_expand_softmax(sl_graph *g, const sl_op *from, sl_value scores)
+{
+    const sl_value p = sl_graph_value(g, "probabilities", SL_ROWS_TOKENS, from->heads.H * g->limits.n_ctx);
+    sl_op softmax = {
+        .kind = SL_OP_SOFTMAX, .name = "softmax", .layer = from->layer, .n_in = 1, .n_out = 1, .heads = from->heads
+    };
+    softmax.in[0] = scores;
+    softmax.out[0] = p;
+    sl_graph_append(g, &softmax);
+    return p;
+}
+
 static void expand_attention(sl_graph *g, const sl_op *op)
 {
     const size_t width = op->heads.H * g->limits.n_ctx;
@@ -95,17 +107,9 @@ static void expand_attention(sl_graph *g, const sl_op *op)
     step.out[0] = sl_graph_value(g, "scores", SL_ROWS_TOKENS, width);
     sl_graph_append(g, &step);
 
-    const sl_value p = sl_graph_value(g, "probabilities", SL_ROWS_TOKENS, width);
-    sl_op softmax = {
-        .kind = SL_OP_SOFTMAX, .name = "softmax", .layer = op->layer, .n_in = 1, .n_out = 1, .heads = op->heads
-    };
-    softmax.in[0] = step.out[0];
-    softmax.out[0] = p;
-    sl_graph_append(g, &softmax);
-
+    step.in[0] = sl_expand_softmax(g, op, step.out[0]);
     step.kind = SL_OP_WEIGHTED_SUM;
     step.name = "weighted_sum";
-    step.in[0] = p;
     step.out[0] = op->out[0];
     sl_graph_append(g, &step);
 }
@@ -166,6 +170,12 @@ static void expand_mixture(sl_graph *g, const sl_op *composite, unsigned fuse)
     sl_graph_append(g, &op);
 }
 
+static bool of_latents(sl_op_kind kind)
+{
+    return kind == SL_OP_LATENT_WRITE || kind == SL_OP_LATENT_ATTENTION || kind == SL_OP_ABSORB ||
+           kind == SL_OP_HEAD_VALUES;
+}
+
 void sl_graph_expand(sl_graph *out, const sl_graph *in, unsigned fuse)
 {
     for (size_t v = 0; v < in->n_values; v++) /* the same numbers in both lists */
@@ -178,6 +188,8 @@ void sl_graph_expand(sl_graph *out, const sl_graph *in, unsigned fuse)
             expand_mixture(out, op, fuse);
         else if (op->kind == SL_OP_ATTENTION && !(fuse & SL_FUSE_ATTN))
             expand_attention(out, op);
+        else if (of_latents(op->kind) && !(fuse & SL_FUSE_ATTN))
+            sl_expand_latent(out, op);
         else
             sl_graph_append(out, op);
     }

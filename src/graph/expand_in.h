@@ -10,5 +10,9 @@ sl_value sl_expand_elementwise(sl_graph *g, const sl_op *from, sl_op_kind kind, 
 void sl_expand_norm(sl_graph *g, sl_op *op);
 /* A MIXTURE, of which nothing stays fused. */
 void sl_expand_mixture(sl_graph *g, const sl_op *composite);
+/* The part of latent attention that a composite stands for, of which nothing stays fused. */
+void sl_expand_latent(sl_graph *g, const sl_op *composite);
+/* Probabilities of rows of scores. */
+sl_value sl_expand_softmax(sl_graph *g, const sl_op *from, sl_value scores);
 
 #endif

@@ -77,6 +77,12 @@ const char *sl_op_kind_name(sl_op_kind kind)
         [SL_OP_EXPERTS] = "experts",
         [SL_OP_COMBINE] = "combine",
         [SL_OP_GATE] = "gate",
+        [SL_OP_LATENT_WRITE] = "latent_write",
+        [SL_OP_LATENT_ATTENTION] = "latent_attention",
+        [SL_OP_LATENT_SCORES] = "latent_scores",
+        [SL_OP_LATENT_SUM] = "latent_sum",
+        [SL_OP_ABSORB] = "absorb",
+        [SL_OP_HEAD_VALUES] = "head_values",
     };
     assert((size_t)kind < SL_OP_COUNT);
     return name[kind];

@@ -16,6 +16,13 @@
  *   or, instead of the last two, a mixture of experts: all of it is one operation
  *   normed router, experts,  MIXTURE pre=norm           NORM LINEAR ROUTE EXPERTS EXPERTS SILU MUL EXPERTS COMBINE
  *   shared expert, residual                             (LINEAR LINEAR SILU MUL LINEAR (LINEAR GATE) ADD) ADD
+ *
+ *   or, instead of the first two, multi-head latent attention, in one of two forms
+ *   queries, latents         LINEAR pre=norm, once, twice, and once (the ranks' norms are prologues)
+ *   a latent's norm, rope    LATENT_WRITE               NORM ROPE KV_WRITE
+ *   expanded: attention      LATENT_ATTENTION           ROPE LATENT_SCORES SOFTMAX LATENT_SUM
+ *   absorbed: queries,       ABSORB ATTENTION           ROPE ABSORB SCORES SOFTMAX WEIGHTED_SUM
+ *   attention, values        HEAD_VALUES pre=merge      HEAD_VALUES
  */
 #ifndef SL_GRAPH_GRAPH_H
 #define SL_GRAPH_GRAPH_H
@@ -47,10 +54,10 @@ typedef enum sl_op_kind {
     SL_OP_EMBED,        /* out x [T][D] = rows of w[0] */
     SL_OP_LINEAR,       /* out = epilogue(prologue(in[0]) w^T + bias) */
     SL_OP_ATTENTION,    /* in q, kv; out a [T][H*C], partials */
-    SL_OP_NORM,         /* out = rms norm of in[0] */
+    SL_OP_NORM,         /* out = rms norm of in[0]; with latent.R of its first R numbers, the others as they are */
     SL_OP_HEAD_NORM,    /* in q, k; out q', k': rms norm of each head */
-    SL_OP_ROPE,         /* in q, k, cs; out q', k' */
-    SL_OP_KV_WRITE,     /* in k, v; out kv */
+    SL_OP_ROPE,         /* in q, k, cs; out q', k'; or one of them alone */
+    SL_OP_KV_WRITE,     /* in k, v; out kv; or in the rows of latent attention, which are both */
     SL_OP_SCORES,       /* in q, kv; out s [T][H*ctx], scaled */
     SL_OP_SOFTMAX,      /* in s; out p [T][H*ctx] */
     SL_OP_WEIGHTED_SUM, /* in p, kv; out a [T][H*C] */
@@ -62,6 +69,13 @@ typedef enum sl_op_kind {
     SL_OP_EXPERTS,      /* in x [T][cols] or [T][K*cols], picks; out [T][K*rows]: each slot by its expert's matrix */
     SL_OP_COMBINE,      /* in y [T][K*D], picks; out [T][D] = sum of weight * y in the order of slots */
     SL_OP_GATE,         /* in x, g [T][1]; out = x * sigmoid(g) */
+    SL_OP_LATENT_WRITE, /* in [T][R+r], cs; out kv: the first R normed, the others rotated */
+    SL_OP_LATENT_ATTENTION, /* in q, kv, cs; w kv_b; out a [T][H*V]: keys and values made of what is stored */
+    SL_OP_LATENT_SCORES,    /* in q, kv; w kv_b; out s [T][H*ctx], scaled */
+    SL_OP_LATENT_SUM,       /* in p, kv; w kv_b; out a [T][H*V] */
+    SL_OP_ABSORB,           /* in q, cs; w kv_b; out [T][H*(R+r)]: queries for the rows themselves; without cs they are
+                               rotated already */
+    SL_OP_HEAD_VALUES,      /* in a [T][H*(R+r)], partials; w kv_b; out [T][H*V]: values of weighted sums of rows */
     SL_OP_COUNT
 } sl_op_kind;
 
@@ -86,13 +100,26 @@ typedef struct sl_norm {
 /* Geometry of grouped-query attention. */
 typedef struct sl_heads {
     size_t H, Hkv, C;             /* query heads, kv heads, head width */
-    size_t rope_dim;              /* leading part of a head that is rotated */
+    size_t rope_dim, rope_at;     /* width of the part of a head that is rotated, and where it begins */
     bool rope_adjacent;           /* pairs (2i, 2i+1) instead of (i, i + rope_dim/2) */
     const float *q_norm, *k_norm; /* [C] or NULL */
     float norm_eps;
     float scale;   /* of the scores */
     size_t window; /* positions that a query sees, itself included; 0: all */
 } sl_heads;
+
+/* Multi-head latent attention: a position is kept as one row of R + r numbers for all heads, a normed latent and r =
+ * rope_dim numbers that are rotated. kv_b [H*(N+V)][R] makes of a latent N numbers of each head's key, to which the
+ * rotated ones are the rest, and its value of V. Source: DeepSeek-V2, arXiv 2405.04434, section 2.1. */
+typedef struct sl_latent {
+    size_t R, N, V;
+} sl_latent;
+
+/* How it is computed, in steps of any size. */
+typedef enum sl_mla {
+    SL_MLA_ABSORBED, /* kv_b is multiplied into the queries and into the sums of rows: keys and values are the rows */
+    SL_MLA_EXPANDED, /* each head's keys and values are made of the rows, as it is written down */
+} sl_mla;
 
 /* A matrix and what is added to its product. */
 typedef struct sl_proj {
@@ -154,6 +181,7 @@ typedef struct sl_op {
     const float *inv_freq; /* ROPE_TABLE: [rope_dim / 2] */
     float rope_scale;      /* ROPE_TABLE: factor of cosine and sine (YaRN) */
     bool exact;            /* LINEAR: f32 activations, whatever the format of w */
+    sl_latent latent;      /* of latent attention */
     const sl_mixture *mixture;
     sl_expert_part part; /* EXPERTS */
 } sl_op;
@@ -167,6 +195,7 @@ typedef struct sl_limits {
 
 typedef struct sl_graph {
     sl_limits limits;
+    sl_mla mla;      /* the form of latent attention that build() is to write */
     sl_arena *arena; /* borrowed: everything below lives there */
     sl_op *op;
     size_t n_ops, cap_ops;

@@ -52,24 +52,27 @@ typedef enum neutral {
     DROPOUT, /* any number: not applied when a model runs */
 } neutral;
 
+/* Architectures that read a key. */
+typedef enum reader { NOBODY, MIXTURES, MIXTURES_OF_GQA, LATENTS } reader;
+
 /* The first group names what whole families add, the second what single models do to llama's layers. */
 static const struct {
     const char *key;
     neutral want;
-    bool experts; /* read by architectures with mixtures of experts (experts.c) */
+    reader by;
 } refused[] = {
     { "quantization_config", ABSENT },
     { "compression_config", ABSENT },
     { "text_config", ABSENT },
     { "vision_config", ABSENT },
     { "audio_config", ABSENT },
-    { "num_experts", FALSE_OR_ZERO, true },
+    { "num_experts", FALSE_OR_ZERO, MIXTURES_OF_GQA },
     { "num_local_experts", FALSE_OR_ZERO },
-    { "n_routed_experts", FALSE_OR_ZERO },
-    { "moe_intermediate_size", FALSE_OR_ZERO, true },
-    { "q_lora_rank", ABSENT },
-    { "kv_lora_rank", ABSENT },
-    { "num_nextn_predict_layers", FALSE_OR_ZERO },
+    { "n_routed_experts", FALSE_OR_ZERO, LATENTS },
+    { "moe_intermediate_size", FALSE_OR_ZERO, MIXTURES },
+    { "q_lora_rank", ABSENT, LATENTS },
+    { "kv_lora_rank", ABSENT, LATENTS },
+    { "num_nextn_predict_layers", FALSE_OR_ZERO, LATENTS },
     { "add_cross_attention", FALSE_OR_ZERO },
     { "is_encoder_decoder", FALSE_OR_ZERO },
     { "use_bidirectional_attention", FALSE_OR_ZERO },
@@ -119,13 +122,28 @@ static bool is_neutral(const sl_json *m, neutral want)
     return false;
 }
 
+static bool reads(const sl_config *c, reader by)
+{
+    switch (by) {
+    case NOBODY:
+        return false;
+    case MIXTURES:
+        return c->mixture;
+    case MIXTURES_OF_GQA:
+        return c->mixture && !c->latent;
+    case LATENTS:
+        return c->latent;
+    }
+    return false;
+}
+
 static sl_status check_refused(const sl_config *c, const sl_json *root, sl_err *err)
 {
     for (size_t i = 0; i < SL_COUNT(refused); i++) {
         const sl_json *m = sl_json_get(root, refused[i].key);
         const sl_json *method = sl_json_get(m, "quant_method");
         char shown[SL_SHOW_MAX];
-        if (!m || is_neutral(m, refused[i].want) || (refused[i].experts && c->mixture))
+        if (!m || is_neutral(m, refused[i].want) || reads(c, refused[i].by))
             continue;
         if (method && method->kind == SL_JSON_STRING)
             return sl_json_fail(err, SL_EUNSUPPORTED, method, "checkpoints quantised by \"%s\" are not supported",
@@ -136,6 +154,28 @@ static sl_status check_refused(const sl_config *c, const sl_json *root, sl_err *
 }
 
 /* ---- parts ---------------------------------------------------------------------------------------- */
+
+/* Of latent attention: a head's width is that of its key, and head_dim, which some files have too, none of these. */
+static sl_status read_latent(sl_config *c, const sl_json *root, sl_err *err)
+{
+    size_t rope = 0;
+    sl_status rc;
+    c->rope_adjacent = true;
+    if ((rc = sl_hf_size(root, "q_lora_rank", false, &c->q_rank, err)) ||
+        (rc = sl_hf_size(root, "kv_lora_rank", true, &c->kv_rank, err)) ||
+        (rc = sl_hf_size(root, "qk_nope_head_dim", true, &c->nope, err)) ||
+        (rc = sl_hf_size(root, "qk_rope_head_dim", true, &rope, err)) ||
+        (rc = sl_hf_size(root, "v_head_dim", true, &c->v_width, err)) ||
+        (rc = sl_json_get_bool(root, "rope_interleave", false, &c->rope_adjacent, err)))
+        return rc;
+    if (rope % 2 || c->nope % 2 || c->kv_rank % 2)
+        return sl_fail(err, SL_EUNSUPPORTED,
+                       "qk_rope_head_dim %zu, qk_nope_head_dim %zu, kv_lora_rank %zu: even widths are supported", rope,
+                       c->nope, c->kv_rank);
+    c->Hkv = c->H;
+    c->C = c->nope + rope;
+    return SL_OK;
+}
 
 static sl_status read_widths(sl_config *c, const sl_json *root, const sl_hf_traits *traits, sl_err *err)
 {
@@ -150,6 +190,8 @@ static sl_status read_widths(sl_config *c, const sl_json *root, const sl_hf_trai
         (rc = sl_hf_positive(root, "rms_norm_eps", false, &eps, err)))
         return rc;
     c->norm_eps = (float)eps;
+    if (c->latent)
+        return read_latent(c, root, err);
     c->Hkv = c->H;
     c->C = traits->head_dim ? traits->head_dim : c->D / c->H;
     if ((rc = sl_hf_size(root, "num_key_value_heads", false, &c->Hkv, err)) ||

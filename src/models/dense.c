@@ -1,8 +1,20 @@
 /* dense.c - the layers that llama-like architectures share. */
 #include "models/net.h"
 #include "module/basic.h"
+#include "module/latent.h"
 #include "module/linear.h"
 #include "module/mixture.h"
+
+/* With norms of q and k where there are some. */
+static sl_value attention(const sl_net *m, sl_graph *g, size_t layer, sl_value x, sl_value cs)
+{
+    if (m->config.kv_rank) {
+        const sl_latent_weights w = sl_net_latent(m, &m->layer[layer]);
+        return sl_latent_attention(g, (int)layer, x, cs, &w);
+    }
+    const sl_attention_weights w = sl_net_attention(m, &m->layer[layer]);
+    return sl_attention(g, (int)layer, x, cs, &w);
+}
 
 void sl_dense_build(const sl_net *m, sl_graph *g)
 {
@@ -10,9 +22,8 @@ void sl_dense_build(const sl_net *m, sl_graph *g)
     sl_value x = sl_embed(g, &m->embed);
     for (size_t i = 0; i < m->config.n_layers; i++) {
         const sl_layer *l = &m->layer[i];
-        const sl_attention_weights attention = sl_net_attention(m, l); /* with norms of q and k where there are some */
         const sl_norm norm = sl_net_norm(m, &l->ffn_norm);
-        x = sl_attention(g, (int)i, x, cs, &attention);
+        x = attention(m, g, i, x, cs);
         if (l->sparse) {
             const sl_mixture mixture = sl_net_mixture(m, l);
             x = sl_norm_mixture(g, (int)i, x, &norm, &mixture);
@@ -24,5 +35,6 @@ void sl_dense_build(const sl_net *m, sl_graph *g)
         x = sl_linear_add(g, "ffn_down", (int)i, inner, &down, x);
     }
     const sl_norm norm = sl_net_norm(m, &m->out_norm);
-    sl_norm_linear(g, "logits", -1, x, &norm, &m->head, SL_ROWS_OUTPUTS);
+    const sl_proj head = { m->head, NULL };
+    sl_norm_linear(g, "logits", -1, x, &norm, &head, SL_ROWS_OUTPUTS);
 }

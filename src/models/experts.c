@@ -3,6 +3,7 @@
 #include <math.h>
 #include <string.h>
 #include "formats/hf.h"
+#include "formats/show.h"
 #include "models/config.h"
 
 #define EXPERTS_MAX 65536 /* numbers of experts are whole in f32, and lists of them small */
@@ -88,17 +89,67 @@ static sl_status read_dense_layers(sl_config *c, const sl_json *root, sl_err *er
     return rc;
 }
 
+/* A whole number from 0 on; missing: *out stays. */
+static sl_status read_count(const sl_json *root, const char *key, bool required, size_t max, size_t *out, sl_err *err)
+{
+    int64_t v = (int64_t)*out;
+    const sl_status rc = sl_json_get_int(root, key, required, &v, err);
+    if (rc)
+        return rc;
+    if (v < 0 || (uint64_t)v > max)
+        return sl_json_fail(err, SL_EFORMAT, sl_json_get(root, key), "%lld is not within 0..%zu", (long long)v, max);
+    *out = (size_t)v;
+    return SL_OK;
+}
+
+/* A setting that other models of the family have otherwise. */
+static sl_status only(const sl_json *root, const char *key, const char *value, sl_err *err)
+{
+    const sl_json *m = sl_json_get(root, key);
+    char shown[SL_SHOW_MAX];
+    if (!m || sl_json_is(m, value))
+        return SL_OK;
+    if (m->kind != SL_JSON_STRING)
+        return sl_json_fail(err, SL_EFORMAT, m, "should be a string");
+    return sl_json_fail(err, SL_EUNSUPPORTED, m, "\"%s\" is not supported; %s is", sl_show(shown, sl_json_bytes(m)),
+                        value);
+}
+
+/* Source: Transformers, configuration_deepseek_v3.py; moe_layer_freq, scoring_func and topk_method: DeepSeek's own
+ * modeling_deepseek.py. */
+static sl_status read_deepseek(sl_config *c, const sl_json *root, sl_err *err)
+{
+    sl_router *r = &c->router;
+    size_t n_shared = 1;
+    double scale = (double)r->scale;
+    sl_status rc;
+    c->n_dense_first = 3;
+    if ((rc = read_count(root, "n_routed_experts", true, EXPERTS_MAX, &r->E, err)) ||
+        (rc = sl_hf_size(root, "num_experts_per_tok", true, &r->K, err)) ||
+        (rc = sl_hf_size(root, "moe_intermediate_size", true, &c->f, err)) ||
+        (rc = sl_hf_size(root, "n_group", false, &r->n_groups, err)) ||
+        (rc = sl_hf_size(root, "topk_group", false, &r->n_groups_kept, err)) ||
+        (rc = sl_hf_size(root, "moe_layer_freq", false, &c->sparse_freq, err)) ||
+        (rc = read_count(root, "first_k_dense_replace", false, SL_SIZE_LIMIT, &c->n_dense_first, err)) ||
+        (rc = read_count(root, "n_shared_experts", false, EXPERTS_MAX, &n_shared, err)) ||
+        (rc = read_count(root, "num_nextn_predict_layers", false, SL_SIZE_LIMIT, &c->n_extra_layers, err)) ||
+        (rc = sl_hf_positive(root, "routed_scaling_factor", false, &scale, err)) ||
+        (rc = sl_json_get_bool(root, "norm_topk_prob", false, &r->renorm, err)) ||
+        (rc = only(root, "scoring_func", "sigmoid", err)) || (rc = only(root, "topk_method", "noaux_tc", err)))
+        return rc;
+    if (!isfinite((float)scale))
+        return sl_json_fail(err, SL_EFORMAT, sl_json_get(root, "routed_scaling_factor"), "%g is too large", scale);
+    r->scale = (float)scale;
+    c->s = n_shared * c->f; /* both are small */
+    return SL_OK;
+}
+
 static sl_status read_hf(sl_config *c, const sl_json *root, sl_err *err)
 {
     sl_router *r = &c->router;
-    int64_t E = 0;
-    sl_status rc = sl_json_get_int(root, "num_experts", true, &E, err);
-    if (rc || !E)
+    sl_status rc = read_count(root, "num_experts", true, EXPERTS_MAX, &r->E, err);
+    if (rc || !r->E)
         return rc;
-    if (E < 0 || E > EXPERTS_MAX)
-        return sl_json_fail(err, SL_EFORMAT, sl_json_get(root, "num_experts"), "%lld is not within 0..%d", (long long)E,
-                            EXPERTS_MAX);
-    r->E = (size_t)E;
     if ((rc = sl_hf_size(root, "num_experts_per_tok", true, &r->K, err)) ||
         (rc = sl_hf_size(root, "moe_intermediate_size", true, &c->f, err)) ||
         (rc = sl_hf_size(root, "decoder_sparse_step", false, &c->sparse_step, err)) ||
@@ -113,13 +164,13 @@ sl_status sl_experts_config(sl_config *c, const sl_weights *w, sl_err *err)
                                 "expert_group_used_count" };
     static const names hf = { "num_experts_per_tok", "moe_intermediate_size", "n_group", "topk_group" };
     const sl_hf *folder = sl_weights_hf(w);
-    c->router.scale = 1.0f;
+    c->router.scale = c->latent ? c->router.scale : 1.0f; /* 1 in all other families */
     c->router.n_group_best = 2;
     sl_status rc = SL_OK;
     if (!folder && (rc = read_gguf(c, w, err)))
         return rc; /* names the file */
     if (folder)
-        rc = read_hf(c, folder->config.root, err);
+        rc = (c->latent ? read_deepseek : read_hf)(c, folder->config.root, err);
     if (!rc && c->router.E)
         rc = check(c, folder ? &hf : &gguf, err);
     return rc ? sl_fail_in(err, rc, "%s", folder ? folder->config.path : sl_weights_path(w)) : SL_OK;
@@ -132,6 +183,8 @@ bool sl_experts_in_layer(const sl_config *c, size_t layer)
         if (sl_json_int(m, &dense) && (size_t)dense == layer)
             return false;
     }
+    if (c->sparse_freq && layer % c->sparse_freq)
+        return false;
     return c->router.E && layer >= c->n_dense_first && (c->sparse_step == 0 || (layer + 1) % c->sparse_step == 0);
 }
 

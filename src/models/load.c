@@ -1,5 +1,6 @@
 /* load.c - from a checkpoint to a model: the tensor table is the specification. */
 #include <assert.h>
+#include <math.h>
 #include <stddef.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,7 +10,8 @@
 #include "models/experts.h"
 #include "quant/quant.h"
 
-#define NAME_MAX_LEN 128 /* of the patterns in tensor tables, a layer's number put in */
+#define LATENT_EPS   1e-6f /* of the ranks' norms, whatever rms_norm_eps says (Transformers, DeepseekV3RMSNorm) */
+#define NAME_MAX_LEN 128   /* of the patterns in tensor tables, a layer's number put in */
 
 static size_t letter(const sl_config *c, char l)
 {
@@ -34,6 +36,16 @@ static size_t letter(const sl_config *c, char l)
         return c->f;
     case 's':
         return c->s;
+    case 'Q':
+        return c->q_rank;
+    case 'L':
+        return c->kv_rank;
+    case 'l':
+        return c->kv_rank + c->rope.dim;
+    case 'B':
+        return c->H * (c->nope + c->v_width);
+    case 'O':
+        return c->H * c->v_width;
     }
     assert(!"a letter of the shape is not known");
     return 0;
@@ -104,8 +116,10 @@ static void needs(const sl_net *m, const sl_tensor_spec *spec, bool *needed, boo
     const bool says = sl_weights_container(m->weights) == SL_CONTAINER_HF; /* whether the settings say it */
     const bool bias = spec->need == SL_ATTN_BIAS || spec->need == SL_MLP_BIAS;
     const bool wanted = spec->need == SL_ATTN_BIAS ? c->attn_bias : c->mlp_bias;
-    *known = !(bias && says && !wanted);
-    *needed = spec->need == SL_NEEDED || (spec->need == SL_HEAD && says && !c->tied) || (bias && says && wanted);
+    const bool shared = spec->need == SL_SHARED && c->s;
+    *known = !(bias && says && !wanted) && (spec->need != SL_SHARED || shared);
+    *needed =
+        spec->need == SL_NEEDED || shared || (spec->need == SL_HEAD && says && !c->tied) || (bias && says && wanted);
     *used = *known && spec->need != SL_UNUSED && !(spec->need == SL_HEAD && says && c->tied);
 }
 
@@ -137,6 +151,14 @@ static void count_active(sl_net *m)
     const size_t bytes = r->E ? m->bytes_of_experts / r->E * (r->E - r->K) : 0;
     m->n_active = m->n_params - n - rows * m->config.D;
     m->active_bytes = m->weight_bytes - bytes - rows * m->embed.row_bytes;
+}
+
+static void count_unread(sl_net *m)
+{
+    for (size_t i = 0; i < sl_weights_count(m->weights); i++) {
+        const sl_weight_info *info = sl_weights_at(m->weights, i);
+        m->unread_bytes += sl_net_skips(m, info->name) ? (size_t)info->bytes : 0;
+    }
 }
 
 /* The list of an expert's matrices, which lie one behind the other in a tensor of all. */
@@ -201,8 +223,8 @@ static sl_status bind_experts(sl_net *m, const sl_tensor_spec *spec, const char 
     one.shape++;
     sl_tensor *list = E <= sl_weights_count(m->weights) ? sl_arena_alloc(&m->arena, E, sizeof *list) : NULL;
     if (E > sl_weights_count(m->weights))
-        return sl_fail(err, SL_EFORMAT, "%s: num_experts %zu, but there are only %zu tensors",
-                       sl_weights_path(m->weights), E, sl_weights_count(m->weights));
+        return sl_fail(err, SL_EFORMAT, "%s: %zu experts, but there are only %zu tensors", sl_weights_path(m->weights),
+                       E, sl_weights_count(m->weights));
     if (!list)
         return sl_fail(err, SL_ENOMEM, "%s: no memory for a list of %zu experts", sl_weights_path(m->weights), E);
     for (size_t e = 0; e < E; e++) {
@@ -221,6 +243,8 @@ static sl_status bind_experts(sl_net *m, const sl_tensor_spec *spec, const char 
 
 static bool in_layer(const sl_net *m, const sl_tensor_spec *spec, size_t layer)
 {
+    if (spec->layers == SL_LAYERS_Q_RANK || spec->layers == SL_LAYERS_Q_PLAIN)
+        return (m->config.q_rank > 0) == (spec->layers == SL_LAYERS_Q_RANK);
     return spec->layers == SL_LAYERS_ALL || m->layer[layer].sparse == (spec->layers == SL_LAYERS_SPARSE);
 }
 
@@ -257,12 +281,23 @@ static bool gives(const sl_net *m, const sl_tensor_spec *spec, const char *name)
     return strcmp(pattern, name) == 0;
 }
 
+bool sl_net_skips(const sl_net *m, const char *name)
+{
+    static const char layers[] = "model.layers.";
+    const char *digits = name + sizeof layers - 1;
+    char *end = NULL;
+    if (!m->config.n_extra_layers || strncmp(name, layers, sizeof layers - 1) != 0 || *digits < '0' || *digits > '9')
+        return false;
+    const unsigned long long n = strtoull(digits, &end, 10);
+    return *end == '.' && n >= m->config.n_layers && n - m->config.n_layers < m->config.n_extra_layers;
+}
+
 /* A tensor that no row of the table names would be ignored, and the answers be wrong. */
 static sl_status find_unknown(const sl_net *m, sl_err *err)
 {
     for (size_t i = 0; i < sl_weights_count(m->weights); i++) {
         const sl_weight_info *info = sl_weights_at(m->weights, i);
-        bool known = false;
+        bool known = sl_net_skips(m, info->name);
         for (size_t s = 0; s < m->arch->n_tensors && !known; s++) {
             bool needed = false, used = false;
             if (gives(m, &m->arch->tensors[s], info->name))
@@ -358,8 +393,10 @@ static sl_status load(sl_net *m, const char *path, const sl_overrides *overrides
         rc = make_layers(m, err);
     if (!rc)
         rc = bind_tensors(m, err);
-    if (!rc)
+    if (!rc) {
         count_active(m);
+        count_unread(m);
+    }
     if (rc || m->unsupported)
         return rc; /* its vectors may not be numbers that can be read */
     m->config.rope.divisor = m->rope_divisor.data;
@@ -430,6 +467,38 @@ sl_attention_weights sl_net_attention(const sl_net *m, const sl_layer *l)
                    .window = l->window,
                    .scale = 1.0f / __builtin_sqrtf((float)c->C) },
     };
+}
+
+sl_latent_weights sl_net_latent(const sl_net *m, const sl_layer *l)
+{
+    const sl_config *c = &m->config;
+    return (sl_latent_weights){
+        .norm = sl_net_norm(m, &l->attn_norm),
+        .q_a = sl_net_proj(&l->q_a, &l->q_a_bias),
+        .q_norm = { l->q_a_norm.data, LATENT_EPS },
+        .q = { l->q, NULL },
+        .kv_a = sl_net_proj(&l->kv_a, &l->kv_a_bias),
+        .kv_norm = { l->kv_a_norm.data, LATENT_EPS },
+        .kv_b = l->kv_b,
+        .o = sl_net_proj(&l->o, &l->o_bias),
+        .latent = { c->kv_rank, c->nope, c->v_width },
+        .heads = { .H = c->H,
+                   .Hkv = c->H,
+                   .C = c->C,
+                   .rope_dim = c->rope.dim,
+                   .rope_at = c->nope,
+                   .rope_adjacent = c->rope_adjacent,
+                   .window = l->window,
+                   .scale = (float)(c->rope.score_scale / sqrt((double)c->C)) },
+    };
+}
+
+sl_heads sl_net_heads(const sl_net *m, sl_mla mla)
+{
+    const sl_config *c = &m->config;
+    const sl_latent latent = { c->kv_rank, c->nope, c->v_width };
+    const sl_heads heads = { .H = c->H, .Hkv = c->Hkv, .C = c->C, .rope_dim = c->rope.dim };
+    return c->kv_rank ? sl_latent_heads(mla, &latent, &heads) : heads;
 }
 
 sl_mixture sl_net_mixture(const sl_net *m, const sl_layer *l)

@@ -10,10 +10,13 @@
 #include "formats/weights.h"
 #include "graph/graph.h"
 #include "module/attention.h"
+#include "module/latent.h"
 #include "module/rope.h"
 
 /* Letters of tensor shapes: D model width, F ffn width, H query heads, G KV heads (times head
- * width C in a projection), V vocabulary, E experts, f the width of one, s of the shared one. */
+ * width C in a projection), V vocabulary, E experts, f the width of one, s of the shared one. Of latent attention:
+ * Q rank of the queries, L of the latents, l with their rotated part, B what kv_b makes of one, O values of all heads.
+ */
 typedef struct sl_config {
     size_t n_layers, n_vocab, n_ctx_train;
     size_t D, F, H, Hkv, C;
@@ -24,13 +27,19 @@ typedef struct sl_config {
     size_t window;                     /* positions that attention sees in layers that have a window; 0: all */
     size_t window_from;                /* the first layer with that window */
     const struct sl_json *layer_types; /* or each layer's kind as config.json has it; NULL: window_from */
+    /* Of architectures with latent attention; C is then nope + rope.dim. */
+    bool latent;
+    size_t q_rank, kv_rank; /* q_rank 0: queries have none; kv_rank 0: no latent attention */
+    size_t nope, v_width;   /* of a head: the part of its key that is not rotated, its value */
     /* Of architectures with mixtures of experts. */
     bool mixture;         /* this is one */
     sl_router router;     /* E is 0 in a model without; its correction is each layer's own */
     size_t f, s;          /* width of an expert, of the shared expert (0: none) */
     size_t n_dense_first; /* layers before the first with experts; those from then on have them that are */
     size_t sparse_step;   /* the last of so many (0 is 1), and not in this list of config.json's (NULL: none) */
+    size_t sparse_freq;   /* and the first of so many (0 is 1), as DeepSeek counts them */
     const struct sl_json *dense_layers;
+    size_t n_extra_layers;    /* behind the last one, for training or guessing ahead: not read */
     bool tied;                /* head is the embedding */
     bool attn_bias, mlp_bias; /* a folder's: the biases of attention and of the ffn are there */
 } sl_config;
@@ -39,8 +48,9 @@ typedef struct sl_config {
 typedef struct sl_layer {
     bool sparse; /* its feed-forward block is a mixture of experts */
     sl_tensor attn_norm, q, k, v, o, q_norm, k_norm;
+    sl_tensor q_a, q_a_norm, kv_a, kv_a_norm, kv_b;
     sl_tensor ffn_norm, gate, up, down;
-    sl_tensor q_bias, k_bias, v_bias, o_bias, gate_bias, up_bias, down_bias;
+    sl_tensor q_bias, k_bias, v_bias, o_bias, q_a_bias, kv_a_bias, gate_bias, up_bias, down_bias;
     sl_tensor route, correction, shared_gate, shared_up, shared_down, shared_mix;
     const sl_tensor *expert_gate, *expert_up, *expert_down; /* [E] */
     size_t window;                                          /* positions that its attention sees; 0: all */
@@ -57,6 +67,7 @@ typedef struct sl_net {
     float *inv_freq; /* [rope.dim / 2] */
     float rope_scale;
     size_t n_params, weight_bytes;
+    size_t unread_bytes;                   /* of tensors in the files that nothing reads */
     size_t n_of_experts, bytes_of_experts; /* likewise, in the experts' matrices */
     size_t n_active, active_bytes;         /* of them for one token: its experts only, one row of the embedding */
     const sl_weight_info *unsupported;     /* the first tensor of a type that cannot be run; NULL: none */
@@ -73,11 +84,19 @@ typedef enum sl_need {
     SL_HEAD,      /* the output matrix: needed unless it is the embedding */
     SL_ATTN_BIAS, /* as the settings say; a GGUF file does not say: optional */
     SL_MLP_BIAS,
+    SL_SHARED, /* of the shared expert: needed, if the settings have one */
     SL_UNUSED, /* may be there, is not read */
 } sl_need;
 
-/* Which layers have a tensor: all, or those whose feed-forward block is a mixture, or the others. */
-typedef enum sl_layers { SL_LAYERS_ALL, SL_LAYERS_DENSE, SL_LAYERS_SPARSE } sl_layers;
+/* Which layers have a tensor: all, or those whose feed-forward block is a mixture, or the others; all of a model whose
+ * queries have a rank, or of one whose have none. */
+typedef enum sl_layers {
+    SL_LAYERS_ALL,
+    SL_LAYERS_DENSE,
+    SL_LAYERS_SPARSE,
+    SL_LAYERS_Q_RANK,
+    SL_LAYERS_Q_PLAIN,
+} sl_layers;
 
 /* One row of an architecture's tensor table. */
 typedef struct sl_tensor_spec {
@@ -100,6 +119,7 @@ struct sl_arch {
     const sl_tensor_spec *tensors;
     size_t n_tensors;
     void (*build)(const sl_net *m, sl_graph *g); /* appends; the last operation's output is the logits */
+    const char *hf_class_too;                    /* another of them; or NULL */
 };
 
 /* The architecture of a checkpoint. SL_EUNSUPPORTED names it, and those that are known in its container. */
@@ -119,5 +139,12 @@ sl_proj sl_net_proj(const sl_tensor *w, const sl_tensor *bias);
 sl_norm sl_net_norm(const sl_net *m, const sl_tensor *weight);
 sl_mixture sl_net_mixture(const sl_net *m, const sl_layer *l);
 sl_attention_weights sl_net_attention(const sl_net *m, const sl_layer *l);
+sl_latent_weights sl_net_latent(const sl_net *m, const sl_layer *l);
+
+/* The heads as attention over the cache sees them, H, Hkv and C. */
+sl_heads sl_net_heads(const sl_net *m, sl_mla mla);
+
+/* Whether a tensor is of a layer that is there but not run. */
+bool sl_net_skips(const sl_net *m, const char *name);
 
 #endif

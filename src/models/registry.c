@@ -4,10 +4,11 @@
 #include "formats/show.h"
 #include "models/net.h"
 
-extern const sl_arch sl_arch_llama, sl_arch_mistral, sl_arch_qwen2, sl_arch_qwen3, sl_arch_qwen3_moe;
+extern const sl_arch sl_arch_llama, sl_arch_mistral, sl_arch_qwen2, sl_arch_qwen3, sl_arch_qwen3_moe,
+    sl_arch_deepseek_v3, sl_arch_kimi_k2;
 
-static const sl_arch *const list[] = { &sl_arch_llama, &sl_arch_mistral, &sl_arch_qwen2, &sl_arch_qwen3,
-                                       &sl_arch_qwen3_moe };
+static const sl_arch *const list[] = { &sl_arch_llama,     &sl_arch_mistral,     &sl_arch_qwen2,  &sl_arch_qwen3,
+                                       &sl_arch_qwen3_moe, &sl_arch_deepseek_v3, &sl_arch_kimi_k2 };
 
 static const char *name_in(const sl_arch *arch, sl_container container)
 {
@@ -40,7 +41,7 @@ static sl_status check_class(const sl_arch *arch, const sl_json *root, sl_err *e
     for (const sl_json *m = classes->first; m; m = m->next) {
         if (m->kind != SL_JSON_STRING)
             return sl_json_fail(err, SL_EFORMAT, m, "should be a string");
-        if (sl_json_is(m, arch->hf_class))
+        if (sl_json_is(m, arch->hf_class) || (arch->hf_class_too && sl_json_is(m, arch->hf_class_too)))
             return SL_OK;
     }
     return sl_json_fail(err, SL_EUNSUPPORTED, classes, "\"%s\" is not supported; of model_type %s %s is",

@@ -57,6 +57,16 @@ static double yarn_growth(double factor, double mscale)
     return factor <= 1.0 ? 1.0 : 0.1 * mscale * log(factor) + 1.0;
 }
 
+/* 0 is the same as none. */
+static sl_status read_mscale(const sl_json *s, const char *key, double *out, sl_err *err)
+{
+    const sl_json *m = sl_json_get(s, key);
+    double v = -1.0;
+    if (m && sl_json_double(m, &v) && v == 0.0)
+        return SL_OK;
+    return sl_hf_positive(s, key, false, out, err);
+}
+
 static sl_status read_yarn(sl_config *c, const sl_json *s, sl_err *err)
 {
     sl_rope *r = &c->rope;
@@ -69,10 +79,11 @@ static sl_status read_yarn(sl_config *c, const sl_json *s, sl_err *err)
         (rc = sl_hf_positive(s, "beta_fast", false, &r->beta_fast, err)) ||
         (rc = sl_hf_positive(s, "beta_slow", false, &r->beta_slow, err)) ||
         (rc = sl_hf_positive(s, "attention_factor", false, &attention, err)) ||
-        (rc = sl_hf_positive(s, "mscale", false, &mscale, err)) ||
-        (rc = sl_hf_positive(s, "mscale_all_dim", false, &mscale_all, err)) ||
+        (rc = read_mscale(s, "mscale", &mscale, err)) || (rc = read_mscale(s, "mscale_all_dim", &mscale_all, err)) ||
         (rc = sl_json_get_bool(s, "truncate", false, &rounded, err)))
         return rc;
+    if (mscale_all > 0.0) /* counts where it is asked for, in latent attention */
+        r->score_scale = pow(yarn_growth(r->factor, mscale_all), 2.0);
     if (r->factor < 1.0)
         return sl_json_fail(err, SL_EFORMAT, sl_json_get(s, "factor"), "%g is below 1", r->factor);
     r->unrounded = !rounded;
@@ -141,20 +152,21 @@ static bool same(const sl_rope *a, const sl_rope *b)
 {
     return a->base == b->base && a->scaling == b->scaling && a->factor == b->factor &&
            a->n_ctx_original == b->n_ctx_original && a->beta_fast == b->beta_fast && a->beta_slow == b->beta_slow &&
-           a->unrounded == b->unrounded && a->attn_factor == b->attn_factor && a->low_freq == b->low_freq &&
-           a->high_freq == b->high_freq;
+           a->unrounded == b->unrounded && a->attn_factor == b->attn_factor && a->score_scale == b->score_scale &&
+           a->low_freq == b->low_freq && a->high_freq == b->high_freq;
 }
 
 sl_status sl_rope_hf(sl_config *c, const sl_json *root, sl_err *err)
 {
     const sl_json *old = NULL, *new = NULL;
     sl_status rc;
-    c->rope = (sl_rope){ .dim = c->C,
+    c->rope = (sl_rope){ .dim = c->latent ? c->C - c->nope : c->C,
                          .base = DEFAULT_BASE,
                          .factor = 1.0,
                          .beta_fast = 32.0,
                          .beta_slow = 1.0,
                          .attn_factor = 1.0,
+                         .score_scale = 1.0,
                          .n_ctx_original = (double)c->n_ctx_train };
     if ((rc = sl_hf_positive(root, "rope_theta", false, &c->rope.base, err)) ||
         (rc = sl_json_get_object(root, "rope_scaling", false, &old, err)) ||

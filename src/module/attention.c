@@ -29,8 +29,7 @@ static size_t split_rows(const sl_limits *l, const sl_heads *h)
     return SL_MIN(SPLIT_BELOW * l->n_threads / h->Hkv, l->n_tokens) * h->H;
 }
 
-/* Floats that hold the partial results of a split step. */
-static size_t partials_size(const sl_limits *l, const sl_heads *h)
+size_t sl_attn_partials(const sl_limits *l, const sl_heads *h)
 {
     return split_rows(l, h) * chunks(l->n_ctx) * partial_width(h);
 }
@@ -41,7 +40,7 @@ sl_value sl_attention(sl_graph *g, int layer, sl_value x, sl_value cs, const sl_
     const sl_value q = sl_graph_value(g, "q", SL_ROWS_TOKENS, h->H * h->C);
     const sl_value kv = sl_graph_value(g, "kv", SL_ROWS_ONE, 0);
     const sl_value a = sl_graph_value(g, "attention", SL_ROWS_TOKENS, h->H * h->C);
-    const sl_value partials = sl_graph_value(g, "partials", SL_ROWS_ONE, partials_size(&g->limits, h));
+    const sl_value partials = sl_graph_value(g, "partials", SL_ROWS_ONE, sl_attn_partials(&g->limits, h));
     const sl_value out = sl_graph_value(g, "attn_out", SL_ROWS_TOKENS, w->o.w.rows);
     sl_graph_append(g, &(sl_op){ .kind = SL_OP_LINEAR,
                                  .name = "attn_qkv",
@@ -170,8 +169,7 @@ typedef struct sl_query {
     size_t G, R;        /* query heads on it; rows = tokens * G, row = token * G + head */
 } sl_query;
 
-/* First position that the query at `pos` sees: the model's window, or a narrower one that was asked for. */
-static size_t first_seen(const sl_env *env, const sl_heads *h, size_t pos)
+size_t sl_attn_first_seen(const sl_env *env, const sl_heads *h, size_t pos)
 {
     const size_t window = h->window && (!env->window || h->window < env->window) ? h->window : env->window;
     return window && pos + 1 > window ? pos + 1 - window : 0;
@@ -196,7 +194,7 @@ static void visible_rows(const sl_query *q, const sl_env *env, size_t j0, size_t
     bool any = false;
     for (size_t t = 0; t < q->block->n; t++) {
         const size_t pos = q->block->pos0 + t, end = SL_MIN(pos + 1, j0 + len);
-        if (end <= j0 || first_seen(env, q->heads, pos) >= end)
+        if (end <= j0 || sl_attn_first_seen(env, q->heads, pos) >= end)
             continue;
         if (!any)
             *r0 = t * q->G;
@@ -242,12 +240,12 @@ static void mix_page(const sl_query *q, const sl_lane *lane, size_t j0, const sl
     sl_attn_mix_fn *mix = env->k->attn_mix[sl_kv_get_shape(lane->kv)->type];
     for (size_t r = r0; r < r1; r++)
         s->n[r] = s->seen[r] > o ? (uint32_t)SL_MIN(s->seen[r] - o, span->n) : 0;
-    if (first_seen(env, q->heads, q->block->pos0 + (r1 - 1) / q->G) <= j0 + o) {
+    if (sl_attn_first_seen(env, q->heads, q->block->pos0 + (r1 - 1) / q->G) <= j0 + o) {
         mix(s->chunk + r0 * C, s->s + r0 * s->lds + o, s->lds, s->n + r0, r1 - r0, &span->head, span->at);
         return;
     }
     for (size_t r = r0; r < r1; r += q->G) {
-        const size_t first = first_seen(env, q->heads, q->block->pos0 + r / q->G);
+        const size_t first = sl_attn_first_seen(env, q->heads, q->block->pos0 + r / q->G);
         const uint32_t skip = first > j0 + o ? (uint32_t)SL_MIN(first - j0 - o, (size_t)s->n[r]) : 0;
         for (size_t g = 0; g < q->G; g++)
             s->n[r + g] -= skip;
@@ -268,7 +266,8 @@ static void compute_unit(const sl_query *q, sl_lane *lane, size_t j0, size_t len
     if (*r0 == *r1)
         return;
     /* Pages before the first position that any row sees are skipped whole. */
-    const size_t R = *r1 - *r0, end = s->seen[*r1 - 1], low = first_seen(env, q->heads, q->block->pos0 + *r0 / q->G);
+    const size_t R = *r1 - *r0, end = s->seen[*r1 - 1],
+                 low = sl_attn_first_seen(env, q->heads, q->block->pos0 + *r0 / q->G);
     const size_t page = low / shape->P * shape->P, begin = page > j0 ? page - j0 : 0;
     const sl_attn_query rows = query_rows(&s->q, *r0);
     const void *values = head_at(q, lane, j0 + begin, false).data;
@@ -279,7 +278,7 @@ static void compute_unit(const sl_query *q, sl_lane *lane, size_t j0, size_t len
         o += span.n;
     }
     for (size_t r = *r0; r < *r1; r++) {
-        const size_t first = first_seen(env, q->heads, q->block->pos0 + r / q->G);
+        const size_t first = sl_attn_first_seen(env, q->heads, q->block->pos0 + r / q->G);
         float *row = s->s + r * s->lds;
         for (size_t j = 0; j0 + j < first; j++)
             row[j] = -INFINITY;
@@ -292,7 +291,7 @@ static void compute_unit(const sl_query *q, sl_lane *lane, size_t j0, size_t len
         o += span.n;
     }
     lane->ops += 4 * R * (end - begin) * C;
-    lane->read_bytes += (end - begin) * 2 * sl_kv_token_bytes(shape->type, C);
+    lane->read_bytes += (end - begin) * (shape->latent ? 1 : 2) * sl_kv_token_bytes(shape->type, C);
 }
 
 /* ---- whole blocks, and blocks split by chunks -------------------------------- */
@@ -302,7 +301,7 @@ static void run_block(const sl_query *q, sl_lane *lane, const float *queries, fl
     const sl_kernels *k = lane->env->k;
     const size_t C = q->heads->C, step = unit(lane->env);
     const size_t end = q->block->pos0 + q->block->n,
-                 begin = first_seen(lane->env, q->heads, q->block->pos0) / step * step;
+                 begin = sl_attn_first_seen(lane->env, q->heads, q->block->pos0) / step * step;
     load_queries(q, lane, queries, &s->q);
     for (size_t r = 0; r < q->R; r++) {
         s->m[r] = -INFINITY;
@@ -326,7 +325,7 @@ static void run_block(const sl_query *q, sl_lane *lane, const float *queries, fl
 /* Chunks that some query of a block sees. */
 static size_t chunks_seen(const sl_env *env, const sl_heads *h, const sl_query_block *b)
 {
-    return chunks(b->pos0 + b->n) - first_seen(env, h, b->pos0) / SL_ATTN_CHUNK;
+    return chunks(b->pos0 + b->n) - sl_attn_first_seen(env, h, b->pos0) / SL_ATTN_CHUNK;
 }
 
 static float *partial_at(const sl_env *env, const sl_heads *h, float *partials, size_t t, size_t head, size_t chunk)
@@ -353,7 +352,7 @@ static void run_chunk(const sl_query *q, sl_lane *lane, float *partials, size_t 
 void sl_attn_merge(const sl_env *env, const sl_heads *heads, const sl_step *step, const float *partials, size_t t,
                    size_t h, float *out)
 {
-    const size_t pos = step->pos[t], first = first_seen(env, heads, pos) / SL_ATTN_CHUNK;
+    const size_t pos = step->pos[t], first = sl_attn_first_seen(env, heads, pos) / SL_ATTN_CHUNK;
     float m = -INFINITY, l = 0.0f;
     memset(out, 0, heads->C * sizeof(float));
     for (size_t c = first; c <= pos / SL_ATTN_CHUNK; c++) {
@@ -395,7 +394,8 @@ static void run_split(const sl_op *op, sl_lane *lane, sl_attn_scratch *s)
                 base += per_head * h->Hkv;
                 block++;
             }
-            const size_t at = (i - base) % per_head, first = first_seen(lane->env, h, block->pos0) / SL_ATTN_CHUNK;
+            const size_t at = (i - base) % per_head,
+                         first = sl_attn_first_seen(lane->env, h, block->pos0) / SL_ATTN_CHUNK;
             const sl_query q = query_of(op, block, (i - base) / per_head);
             if (block != loaded || q.head != head)
                 load_queries(&q, lane, lane->value[op->in[0]], &s->q);
@@ -423,7 +423,7 @@ static size_t scratch_bytes(const sl_graph *g, const sl_op *op, const sl_env *en
 size_t sl_attn_workspace(const sl_env *env, const sl_heads *h)
 {
     sl_attn_scratch s = { 0 };
-    const size_t partials = env->attn == SL_ATTN_FLASH ? partials_size(&env->limits, h) : 0;
+    const size_t partials = env->attn == SL_ATTN_FLASH ? sl_attn_partials(&env->limits, h) : 0;
     return cut_scratch(&s, NULL, env, h) * env->limits.n_threads + partials * sizeof(float);
 }
 
@@ -447,7 +447,7 @@ static void run_scores(const sl_graph *g, const sl_op *op, sl_lane *lane)
         if (shape->type == SL_KV_INT8)
             quantize_queries(k, &q, G, h->C);
         float *s = lane->value[op->out[0]] + (t * h->H + head * G) * ctx;
-        const size_t first = first_seen(lane->env, h, n - 1) / shape->P * shape->P;
+        const size_t first = sl_attn_first_seen(lane->env, h, n - 1) / shape->P * shape->P;
         for (size_t j = first; j < n; j += shape->P) {
             const sl_kv_head kh =
                 sl_kv_k(lane->kv, sl_step_page(step, step->seq[t], j, shape->P), (size_t)op->layer, head);
@@ -466,7 +466,7 @@ static void run_softmax(const sl_graph *g, const sl_op *op, sl_lane *lane)
     (void)g;
     const size_t ctx = lane->env->limits.n_ctx, H = op->heads.H;
     for (size_t i; (i = sl_tiles_take(&lane->tiles[0])) < lane->step->n * H;) {
-        const size_t pos = lane->step->pos[i / H], first = first_seen(lane->env, &op->heads, pos);
+        const size_t pos = lane->step->pos[i / H], first = sl_attn_first_seen(lane->env, &op->heads, pos);
         const float *s = lane->value[op->in[0]] + i * ctx;
         float *p = lane->value[op->out[0]] + i * ctx, max = 0.0f, sum = 0.0f;
         for (size_t j = 0; j < first; j++)
@@ -491,7 +491,7 @@ static void run_weighted_sum(const sl_graph *g, const sl_op *op, sl_lane *lane)
         const float *p = lane->value[op->in[0]] + (t * h->H + head * G) * ctx;
         float *out = lane->value[op->out[0]] + (t * h->H + head * G) * h->C;
         memset(out, 0, G * h->C * sizeof(float));
-        const size_t first = first_seen(lane->env, h, n - 1);
+        const size_t first = sl_attn_first_seen(lane->env, h, n - 1);
         for (size_t j = first, count; j < n; j += count) { /* j: inside a page only at the first */
             const sl_kv_head vh =
                 sl_kv_v(lane->kv, sl_step_page(step, step->seq[t], j, shape->P), (size_t)op->layer, head);

@@ -23,8 +23,12 @@ typedef struct sl_attention_weights {
 } sl_attention_weights;
 sl_value sl_attention(sl_graph *g, int layer, sl_value x, sl_value cs, const sl_attention_weights *w);
 
+/* Floats of the partial results, for plans whose attention is not sl_attention's. */
+size_t sl_attn_partials(const sl_limits *limits, const sl_heads *heads);
 /* Tokens of a query block at most, for G query heads on a KV head. */
 size_t sl_attn_block_tokens(const sl_heads *heads);
+/* First position that the query at `pos` sees: the model's window, or a narrower one that was asked for. */
+size_t sl_attn_first_seen(const sl_env *env, const sl_heads *heads, size_t pos);
 /* True when a step's attention is split by chunks, so that partial results are to be joined. */
 bool sl_attn_is_split(const sl_env *env, const sl_heads *heads, const sl_step *step);
 /* The output of head h of token t, [C], joined from its chunks in order. */

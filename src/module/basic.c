@@ -90,11 +90,13 @@ static void run_norm(const sl_graph *g, const sl_op *op, sl_lane *lane)
 {
     const sl_view in = view(g, lane, op->in[0]), out = view(g, lane, op->out[0]);
     const bool gather = sl_graph_info(g, op->in[0])->rows != sl_graph_info(g, op->out[0])->rows;
+    const size_t n = op->latent.R ? op->latent.R : in.width;
     for (size_t t0, t1; take_rows(g, op, lane, &t0, &t1);)
         for (size_t t = t0; t < t1; t++) {
-            const size_t row = gather ? lane->step->output[t] : t;
-            lane->env->k->rms_norm(out.data + t * out.width, out.width, in.data + row * in.width, in.width,
-                                   op->norm.weight, 1, in.width, op->norm.eps);
+            const float *x = in.data + (gather ? lane->step->output[t] : t) * in.width;
+            float *y = out.data + t * out.width;
+            lane->env->k->rms_norm(y, n, x, n, op->norm.weight, 1, n, op->norm.eps);
+            memcpy(y + n, x + n, (in.width - n) * sizeof *y);
         }
 }
 
@@ -113,21 +115,21 @@ static void run_head_norm(const sl_graph *g, const sl_op *op, sl_lane *lane)
 static void run_rope(const sl_graph *g, const sl_op *op, sl_lane *lane)
 {
     const sl_heads *h = &op->heads;
-    const sl_view cs = view(g, lane, op->in[2]);
+    const sl_view cs = view(g, lane, op->in[op->n_out]);
     sl_rope_fn *rope = h->rope_adjacent ? lane->env->k->rope_adjacent : lane->env->k->rope_half;
     for (size_t t0, t1; take_rows(g, op, lane, &t0, &t1);)
-        for (uint32_t i = 0; i < 2; i++) {
+        for (uint32_t i = 0; i < op->n_out; i++) {
             const sl_view in = view(g, lane, op->in[i]), out = view(g, lane, op->out[i]);
             memcpy(out.data + t0 * out.width, in.data + t0 * in.width, (t1 - t0) * in.width * sizeof(float));
             for (size_t t = t0; t < t1; t++)
                 for (size_t c = 0; c < out.width; c += h->C)
-                    rope(out.data + t * out.width + c, cs.data + t * cs.width, h->rope_dim);
+                    rope(out.data + t * out.width + c + h->rope_at, cs.data + t * cs.width, h->rope_dim);
         }
 }
 
 static void run_kv_write(const sl_graph *g, const sl_op *op, sl_lane *lane)
 {
-    const sl_view kin = view(g, lane, op->in[0]), vin = view(g, lane, op->in[1]);
+    const sl_view kin = view(g, lane, op->in[0]), vin = view(g, lane, op->in[op->n_in - 1]);
     const sl_step *step = lane->step;
     const sl_kv_shape *s = sl_kv_get_shape(lane->kv);
     for (size_t t0, t1; take_rows(g, op, lane, &t0, &t1);)
@@ -135,9 +137,11 @@ static void run_kv_write(const sl_graph *g, const sl_op *op, sl_lane *lane)
             const uint32_t page = sl_step_page(step, step->seq[t], step->pos[t], s->P);
             for (size_t h = 0; h < s->n_heads; h++) {
                 const sl_kv_head kh = sl_kv_k(lane->kv, page, (size_t)op->layer, h);
-                const sl_kv_head vh = sl_kv_v(lane->kv, page, (size_t)op->layer, h);
                 lane->env->k->kv_write_k[s->layout][s->type](&kh, step->pos[t] % s->P,
                                                              kin.data + t * kin.width + h * s->C);
+                if (s->latent)
+                    continue; /* the row is the value too */
+                const sl_kv_head vh = sl_kv_v(lane->kv, page, (size_t)op->layer, h);
                 lane->env->k->kv_write_v[s->type](&vh, step->pos[t] % s->P, vin.data + t * vin.width + h * s->C);
             }
         }

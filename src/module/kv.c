@@ -25,23 +25,30 @@ const char *sl_kv_type_name(sl_kv_type type)
     return name[type];
 }
 
+/* What a layer keeps apart: keys and values of each head, or latent rows. */
+static size_t streams(const sl_kv_shape *s)
+{
+    return s->latent ? 1 : 2 * s->n_heads;
+}
+
 bool sl_kv_page_bytes(const sl_kv_shape *s, size_t *out)
 {
     size_t n = 0;
     return sl_mul_ok(s->C, sizeof(float), &n) && sl_add_ok(n, sizeof(float), &n) && /* no type takes more */
-           sl_mul_ok(sl_kv_token_bytes(s->type, s->C), s->P, &n) && sl_mul_ok(n, s->n_heads * 2, &n) &&
+           sl_mul_ok(sl_kv_token_bytes(s->type, s->C), s->P, &n) && sl_mul_ok(n, streams(s), &n) &&
            sl_mul_ok(n, s->n_layers, &n) && (*out = n, true);
 }
 
 size_t sl_kv_position_bytes(const sl_kv_shape *s)
 {
-    return sl_kv_token_bytes(s->type, s->C) * s->n_heads * 2 * s->n_layers;
+    return sl_kv_token_bytes(s->type, s->C) * streams(s) * s->n_layers;
 }
 
 sl_status sl_kv_create(sl_kv **out, const sl_kv_shape *shape, const sl_pages_how *how, sl_err *err)
 {
     *out = NULL;
     assert(shape->P && shape->P % 16 == 0);
+    assert(!shape->latent || (shape->n_heads == 1 && shape->layout == SL_KV_TOKEN));
     size_t page_bytes = 0, total = 0;
     if (shape->n_pages > UINT32_MAX || !sl_kv_page_bytes(shape, &page_bytes) ||
         !sl_mul_ok(page_bytes, shape->n_pages, &total))
@@ -128,27 +135,27 @@ void sl_kv_page_drop(sl_kv *kv, uint32_t page)
 void sl_kv_page_copy(sl_kv *kv, uint32_t to, uint32_t from)
 {
     assert(to != from && kv->owners[to] == 1 && kv->owners[from]);
-    const size_t n = 2 * kv->shape.n_heads * kv->shape.n_layers;
+    const size_t n = streams(&kv->shape) * kv->shape.n_layers;
     for (size_t i = 0; i < n; i++) {
         unsigned char *stream = kv->data + i * kv->shape.n_pages * kv->head_bytes;
         memcpy(stream + to * kv->head_bytes, stream + from * kv->head_bytes, kv->head_bytes);
     }
 }
 
-static sl_kv_head head_at(const sl_kv *kv, uint32_t page, size_t layer, size_t head)
+static sl_kv_head stream_at(const sl_kv *kv, uint32_t page, size_t layer, size_t stream)
 {
     assert(page < kv->shape.n_pages && layer < kv->shape.n_layers);
-    const size_t index = layer * 2 * kv->shape.n_heads + head;
+    const size_t index = layer * streams(&kv->shape) + (kv->shape.latent ? 0 : stream);
     return sl_kv_head_at(kv->shape.type, kv->data + (index * kv->shape.n_pages + page) * kv->head_bytes, kv->shape.P,
                          kv->shape.C);
 }
 
 sl_kv_head sl_kv_k(const sl_kv *kv, uint32_t page, size_t layer, size_t head)
 {
-    return head_at(kv, page, layer, head);
+    return stream_at(kv, page, layer, head);
 }
 
 sl_kv_head sl_kv_v(const sl_kv *kv, uint32_t page, size_t layer, size_t head)
 {
-    return head_at(kv, page, layer, kv->shape.n_heads + head);
+    return stream_at(kv, page, layer, kv->shape.n_heads + head);
 }

@@ -3,7 +3,8 @@
  *   layer 0: K head 0: | page 0 | page 1 | … | K head 1: … V head 0: … V head 1: … | layer 1: … |
  *
  * What a head has in all pages lies together: a sequence that got its pages in order is then one stream
- * in memory, and so are the tables that translate its addresses. A sequence owns a list of pages (its block table):
+ * in memory, and so are the tables that translate its addresses. Latent attention keeps one row for all heads, key and
+ * value in one. A sequence owns a list of pages (its block table):
  * position p lies in page table[p / P], slot p % P. Sequences that began alike may share full pages, which count their
  * owners. The pool is one stretch of address space whose pages the system supplies when they are first written. The
  * layout inside a head is the kernels' (kernels.h).
@@ -22,6 +23,7 @@ typedef struct sl_kv_shape {
     sl_kv_layout layout; /* of keys */
     size_t P;            /* positions of a page, a multiple of 16 */
     size_t n_pages;
+    bool latent; /* one row is the key and the value of all heads: n_heads is 1, the layout that of tokens */
 } sl_kv_shape;
 
 typedef struct sl_kv sl_kv;
@@ -44,6 +46,7 @@ bool sl_kv_page_is_shared(const sl_kv *kv, uint32_t page);
 void sl_kv_page_drop(sl_kv *kv, uint32_t page); /* free when its last owner drops it */
 void sl_kv_page_copy(sl_kv *kv, uint32_t to, uint32_t from);
 
+/* Of the rows of latent attention every head's keys and values are the same ones. */
 sl_kv_head sl_kv_k(const sl_kv *kv, uint32_t page, size_t layer, size_t head);
 sl_kv_head sl_kv_v(const sl_kv *kv, uint32_t page, size_t layer, size_t head);
 

@@ -21,10 +21,10 @@
 
 /* ---- building ---------------------------------------------------------------- */
 
-sl_value sl_norm_linear(sl_graph *g, const char *name, int layer, sl_value x, const sl_norm *norm, const sl_tensor *w,
+sl_value sl_norm_linear(sl_graph *g, const char *name, int layer, sl_value x, const sl_norm *norm, const sl_proj *w,
                         sl_rows rows)
 {
-    const sl_value out = sl_graph_value(g, name, rows, w->rows);
+    const sl_value out = sl_graph_value(g, name, rows, w->w.rows);
     sl_graph_append(g, &(sl_op){ .kind = SL_OP_LINEAR,
                                  .name = name,
                                  .layer = layer,
@@ -33,7 +33,8 @@ sl_value sl_norm_linear(sl_graph *g, const char *name, int layer, sl_value x, co
                                  .n_w = 1,
                                  .in = { x },
                                  .out = { out },
-                                 .w = { *w },
+                                 .w = { w->w },
+                                 .bias = { w->bias },
                                  .pre = SL_PRE_NORM,
                                  .norm = *norm });
     return out;
@@ -185,7 +186,7 @@ static void finish_head(const sl_op *op, sl_lane *lane, const sl_tile *tile, uns
             k->rms_norm(y, hs->C, y, hs->C, norm, 1, hs->C, hs->norm_eps);
         if (which < 2) {
             const float *cs = lane->value[op->in[1]] + t * hs->rope_dim;
-            (hs->rope_adjacent ? k->rope_adjacent : k->rope_half)(y, cs, hs->rope_dim);
+            (hs->rope_adjacent ? k->rope_adjacent : k->rope_half)(y + hs->rope_at, cs, hs->rope_dim);
         }
         if (which == 0) {
             memcpy(lane->value[op->out[0]] + (t * hs->H + head) * hs->C, y, hs->C * sizeof *y);

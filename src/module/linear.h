@@ -4,8 +4,8 @@
 
 #include "graph/graph.h"
 
-/* out [rows][w.rows] = rms_norm(x) w^T. `rows` SL_ROWS_OUTPUTS also picks the wanted tokens. */
-sl_value sl_norm_linear(sl_graph *g, const char *name, int layer, sl_value x, const sl_norm *norm, const sl_tensor *w,
+/* out [rows][w.rows] = rms_norm(x) w^T + bias. `rows` SL_ROWS_OUTPUTS also picks the wanted tokens. */
+sl_value sl_norm_linear(sl_graph *g, const char *name, int layer, sl_value x, const sl_norm *norm, const sl_proj *w,
                         sl_rows rows);
 /* out = x w^T + bias + residual, for the down projection of a feed-forward block. */
 sl_value sl_linear_add(sl_graph *g, const char *name, int layer, sl_value x, const sl_proj *w, sl_value residual);

@@ -16,6 +16,7 @@ typedef struct sl_rope {
     double beta_fast, beta_slow; /* yarn: rotations over that context */
     bool unrounded;              /* yarn: its ramp need not begin and end at a pair */
     double attn_factor;          /* yarn: multiplies cosine and sine besides the usual factor */
+    double score_scale;          /* yarn with latent attention: multiplies the scores */
     double low_freq, high_freq;  /* llama3: rotations over that context, low < high */
     const float *divisor;        /* [dim / 2] of the frequencies (GGUF's form of llama3), or NULL */
 } sl_rope;

@@ -24,6 +24,12 @@ const sl_op_impl *sl_op_impl_get(sl_op_kind kind)
         [SL_OP_EXPERTS] = &sl_experts_impl,
         [SL_OP_COMBINE] = &sl_combine_impl,
         [SL_OP_GATE] = &sl_gate_impl,
+        [SL_OP_LATENT_WRITE] = &sl_latent_write_impl,
+        [SL_OP_LATENT_ATTENTION] = &sl_latent_attention_impl,
+        [SL_OP_LATENT_SCORES] = &sl_latent_scores_impl,
+        [SL_OP_LATENT_SUM] = &sl_latent_sum_impl,
+        [SL_OP_ABSORB] = &sl_absorb_impl,
+        [SL_OP_HEAD_VALUES] = &sl_head_values_impl,
     };
     assert((size_t)kind < SL_OP_COUNT);
     return impl[kind];

@@ -40,6 +40,29 @@ class Info(unittest.TestCase):
             self.assertIn(word, text)
         self.assertIn("blk.0.attn_q.weight", good("info", LLAMA, "--tensors").text)
 
+    def test_latent_attention(self):
+        folder = f"{DATA}/hf/deepseek_v3/f32"  # 3 layers, rows of 24 + 16
+        for kv_type, row in [("f32", 160), ("f16", 80), ("bf16", 80), ("int8", 44)]:
+            j = good("info", folder, "--json", "-c", "256", "--kv-type", kv_type).json["engine"]
+            self.assertEqual((j["kv_position_bytes"], j["mla"]), (3 * row, "absorbed"))
+            self.assertEqual(j["memory"]["kv"], 256 * 3 * row)
+        self.assertEqual(good("info", folder, "--json", "--mla", "expanded").json["engine"]["mla"], "expanded")
+        self.assertIsNone(good("info", LLAMA, "--json").json["engine"]["mla"])
+        text = good("info", folder).text
+        for words in ("latent: one row of 24 + 16 numbers", "240 bytes each", "f16, latent rows", "latents absorbed"):
+            self.assertIn(words, text)
+        text = good("info", folder, "--plan", "-t", "2").text
+        for words in ("latent_write", "absorb", "merge + head_values", "[112, 24]"):
+            self.assertIn(words, text)
+        text = good("info", folder, "--plan", "--mla", "expanded", "--fusion", "none").text
+        for words in ("latent_scores", "latent_sum", "rope"):
+            self.assertIn(words, text)
+        # the layer behind the last one is not read, and takes no memory
+        j = good("info", folder, "--json", "--tensors").json
+        extra = sum(t["bytes"] for t in j["tensors"] if t["name"].startswith("model.layers.3."))
+        self.assertEqual(j["weights_bytes"], sum(t["bytes"] for t in j["tensors"]) - extra)
+        self.assertGreater(extra, 0)
+
     def test_experts(self):
         path = f"{DATA}/gguf/qwen3moe-small-Q4_0/qwen3moe-small-Q4_0.gguf"
         j = good("info", path, "--json", "--tensors").json
