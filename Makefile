@@ -11,7 +11,8 @@ help:
 	@echo "make run          build, fetch the default model (94 MB, once) and chat with it; ARGS='...' is passed on"
 	@echo "                    make run ARGS='\"Why is the sky blue?\" -n 64'"
 	@echo 'make test         build and run the fast tests; ends with "N passed, N failed"'
-	@echo "make bench        speed of the default model; ARGS='-p 512 -n 128'"
+	@echo "make bench        the proof of speed: machine, kernels, the default model; about 5 minutes. Writes docs/bench/"
+	@echo "                    make bench ARGS='--quick' or ARGS='--model m.gguf --peers llamacpp,ik'"
 	@echo "make check-long   what takes hours (fuzzing, valgrind); resumable, records in check-long/; ARGS='--list'"
 	@echo 'make install      program, library, headers, manual pages and completions into PREFIX (default /usr/local);'
 	@echo '                  DESTDIR is honoured; make uninstall removes what the last one put there'
@@ -43,10 +44,10 @@ test: setup-test configure
 	@tools/fetch-model.sh || echo 'Tests that need the default model will be skipped.'
 	@tools/run-tests.sh $(BUILD) fast scalar
 
-bench: configure
-	@ninja -C $(BUILD) sluice
+bench: setup-test configure
+	@ninja -C $(BUILD) sluice bench/roofline tests/checkasm/checkasm
 	@tools/fetch-model.sh
-	@$(BUILD)/sluice bench smollm2 $(ARGS)
+	@python3 bench/report.py --build $(BUILD) $(ARGS)
 
 check-long:
 	@tools/setup.sh run test ci

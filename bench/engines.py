@@ -87,11 +87,11 @@ def ours_env(a):
     return {"SLUICE_CPU": "avx2"} if a.isa == "avx2" else {}
 
 
-def ours_argv(a, model):
+def ours_argv(a, model, quiet=False):
     if a.ours:
         return shlex.split(a.ours)
     return [a.sluice, "bench", model, "--serve-lines", "--threads", str(a.threads), "--kv-type", a.kv, "--act", a.act,
-            "--fill", a.fill]
+            "--fill", a.fill, *(["-q"] if quiet else [])]
 
 
 def peer_venv(a, key):

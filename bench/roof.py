@@ -66,6 +66,7 @@ class Model:
     def __init__(self, path):
         meta, tensors = gguf.read(path)
         arch = meta["general.architecture"]
+        self.context = meta.get(f"{arch}.context_length", 1 << 24)
         self.layers = meta[f"{arch}.block_count"]
         self.heads = meta[f"{arch}.attention.head_count"]
         self.kv_heads = meta.get(f"{arch}.attention.head_count_kv", self.heads)
