@@ -205,6 +205,7 @@ class Report:
         """(names of tests alone, peers, names of tests beside them)"""
         quick = QUICK_TESTS if self.a.quick else None
         alone = list(dict.fromkeys(n for part in PARTS if part in self.a.only for n in PARTS[part] if not quick or n in quick))
+        alone.sort(key=lambda n: roof.parse_test(n).depth)  # an engine keeps the room of the longest context that it had
         peers = self.a.peers if "peers" in self.a.only else []
         return alone, peers, self.a.peer_tests.split(",")
 
