@@ -11,6 +11,7 @@
 #include "sluice/sluice.h"
 
 #define TINY    TEST_DATA "/gguf/qwen3-small-Q8_0/qwen3-small-Q8_0.gguf"
+#define LATENTS TEST_DATA "/hf/deepseek_v3/bf16-sharded2"
 #define EXPERTS TEST_DATA "/gguf/qwen3moe-small-Q4_0/qwen3moe-small-Q4_0.gguf"
 
 static bool count_tokens(void *user, const sl_event *event)
@@ -109,6 +110,7 @@ int main(void)
     }
     const struct CMUnitTest tests[] = { cmocka_unit_test_prestate(thousand_steps_without_the_heap, TINY),
                                         cmocka_unit_test_prestate(thousand_steps_without_the_heap, EXPERTS),
+                                        cmocka_unit_test_prestate(thousand_steps_without_the_heap, LATENTS),
                                         cmocka_unit_test(little_steady_heap) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
