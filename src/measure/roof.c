@@ -39,14 +39,6 @@ static void add_tensor(sl_bench_cost *c, const sl_engine_info *e, const sl_tenso
         c->ops[sl_peak_of(t->format, strcmp(e->act, "int8") == 0)] += 2.0 * elements(t) * tokens;
 }
 
-/* Of one key or value: its numbers, and the scale of int8. */
-static double head_bytes(const sl_engine_info *e, size_t width)
-{
-    if (strcmp(e->kv_type, "int8") == 0)
-        return (double)width + 4.0;
-    return (double)width * (strcmp(e->kv_type, "f32") == 0 ? 4.0 : 2.0);
-}
-
 /* Experts that a step of T tokens hits if each picks K of E at random: all but those that nobody picks. */
 static double expected_hits(const sl_model_info *m, double tokens)
 {
@@ -85,8 +77,10 @@ sl_bench_cost sl_bench_test_cost(const sl_model *m, const sl_engine_info *e, con
         else
             add_tensor(&c, e, &t, n.steps, n.tokens);
     }
-    const double widths = 2.0 * (double)info.head_dim; /* a key and a value */
-    c.bytes += n.loaded * (double)info.n_layers * (double)info.n_kv_heads * 2.0 * head_bytes(e, info.head_dim);
+    /* A key and a value; absorbed, the latent row is both. */
+    const bool absorbed = e->mla && strcmp(e->mla, "absorbed") == 0;
+    const double widths = 2.0 * (double)(absorbed ? info.latent_rank + info.latent_rope : info.head_dim);
+    c.bytes += n.loaded * (double)e->kv_position_bytes;
     c.ops[SL_PEAK_FMA_AVX2_F32] += n.pairs * (double)info.n_layers * (double)info.n_heads * widths * 2.0;
     return c;
 }
