@@ -189,15 +189,16 @@ class Report:
                                          entry["failed"].get("ours", "")))
 
     def summarise(self):
-        """Of all that has rounds and whose model is named in this call; the run's best probe is that of the whole record."""
-        entries = [e for m in self.record["models"].values() for part in ("alone", "beside") for e in m[part].values()]
+        """Of all that has rounds and whose model is named in this call. A run, whose best probe counts, is one model alone
+        or beside peers: over hours a machine in the cloud is several machines."""
         roofline = rounds.best_roofline(self.record["sessions"])
         for path, model in self.models.items():
             m = self.record["models"].get(os.path.basename(path), {"alone": {}, "beside": {}})
-            for name, e in [*m["alone"].items(), *m["beside"].items()]:
-                if e["rounds"]:
-                    e["summary"] = rounds.summarise(e, roof.parse_test(name), model, self.setup, roofline,
-                                                    rounds.best_probe(entries, e["peak"]))
+            for entries in (m["alone"], m["beside"]):
+                for name, e in entries.items():
+                    if e["rounds"]:
+                        e["summary"] = rounds.summarise(e, roof.parse_test(name), model, self.setup, roofline,
+                                                        rounds.best_probe(entries.values(), e["peak"]))
 
     # ---- the run
 
