@@ -1,5 +1,6 @@
 """The report of a record: Markdown, the chart of its roofline, and the short table of a README."""
 import re
+import statistics
 
 import chart
 import kernels
@@ -150,15 +151,16 @@ def kernels_panel(cases):
     peaks = {}
     for c in cases:
         if "peak" in c:
-            peaks[c["peak"]] = max(peaks.get(c["peak"], 0.0), c["peak_gop_s"])
+            peaks.setdefault(c["peak"], []).append(c["peak_gop_s"])
     memory = []
     for name, far in (("memory", True), ("cache", False)):
         rates = [c["read_gb_s"] for c in cases if kernels.in_memory(c) == far]
         if rates:
-            memory.append((name, sorted(rates)[len(rates) // 2], not far))
+            memory.append((name, statistics.median(rates), not far))
     if not dots or not peaks:
         return None
-    return chart.Panel("Kernels, one thread; numbers as in the report's table", memory, sorted(peaks.items()), dots,
+    return chart.Panel("Kernels, one thread; numbers as in the report's table", memory,
+                       [(name, statistics.median(rates)) for name, rates in sorted(peaks.items())], dots,
                        ["matrix products", "attention"])
 
 
