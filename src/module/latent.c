@@ -153,14 +153,24 @@ const sl_op_impl sl_latent_write_impl = { run_write, NULL, write_scratch };
 
 /* ---- absorbing --------------------------------------------------------------- */
 
-/* The next head and tokens t0..t1 for this thread. */
-static bool take(const sl_op *op, sl_lane *lane, size_t *head, size_t *t0, size_t *t1)
+/* Tiles of a head and some tokens; a run of them is of neighbouring heads, whose matrices lie in order. */
+typedef struct sl_head_tiles {
+    sl_runs runs;
+    size_t i, end;
+    size_t head, t0, t1; /* of the tile at hand */
+} sl_head_tiles;
+
+/* The next tile for this thread. */
+static bool take(const sl_op *op, sl_lane *lane, sl_head_tiles *at)
 {
-    const size_t i = sl_tiles_take(&lane->tiles[0]);
-    *head = i % op->heads.H;
-    *t0 = i / op->heads.H * TILE_TOKENS;
-    *t1 = SL_MIN(*t0 + TILE_TOKENS, lane->step->n);
-    return *t0 < lane->step->n;
+    const size_t n = op->heads.H * sl_div_up(lane->step->n, TILE_TOKENS);
+    if (at->i == at->end && !sl_tiles_take_run(&lane->tiles[0], &at->runs, n, lane->n_threads, &at->i, &at->end))
+        return false;
+    at->head = at->i % op->heads.H;
+    at->t0 = at->i / op->heads.H * TILE_TOKENS;
+    at->t1 = SL_MIN(at->t0 + TILE_TOKENS, lane->step->n);
+    at->i++;
+    return true;
 }
 
 typedef struct sl_absorb_scratch {
@@ -208,9 +218,12 @@ static void run_absorb(const sl_graph *g, const sl_op *op, sl_lane *lane)
     cut_absorb(&s, lane->scratch, l);
     for (size_t i = 0; i < TILE_TOKENS; i++)
         s.count[i] = (uint32_t)l->N;
-    for (size_t head, t0, t1; take(op, lane, &head, &t0, &t1);) {
+    for (sl_head_tiles at = { 0 }; take(op, lane, &at);) {
+        const size_t head = at.head, t0 = at.t0, t1 = at.t1;
         sl_kv_type type = SL_KV_F32;
-        const sl_kv_head rows = as_values(&w, head * (l->N + l->V), l->N, s.wide, &type);
+        sl_kv_head rows = as_values(&w, head * (l->N + l->V), l->N, s.wide, &type);
+        if (rows.data != s.wide && at.i < at.end && head + 1 < h->H) /* fetched while this one is read */
+            rows.next = (const char *)rows.data + (l->N + l->V) * w.row_bytes;
         const float *q = lane->value[op->in[0]] + t0 * ldq + head * h->C;
         memset(s.acc, 0, (t1 - t0) * l->R * sizeof *s.acc);
         k->attn_mix[type](s.acc, q, ldq, s.count, t1 - t0, &rows, 0);
@@ -249,7 +262,8 @@ static void run_values(const sl_graph *g, const sl_op *op, sl_lane *lane)
     const sl_tensor w = sl_lane_weights(lane, &op->w[0]);
     const bool split = op->pre == SL_PRE_MERGE && sl_attn_is_split(lane->env, h, lane->step);
     float *a = lane->value[op->in[0]]; /* of a split step not made yet: what is joined has its place there */
-    for (size_t head, t0, t1; take(op, lane, &head, &t0, &t1);) {
+    for (sl_head_tiles at = { 0 }; take(op, lane, &at);) {
+        const size_t head = at.head, t0 = at.t0, t1 = at.t1;
         for (size_t t = t0; split && t < t1; t++)
             sl_attn_merge(lane->env, h, lane->step, lane->value[op->in[1]], t, head, a + (t * h->H + head) * h->C);
         const sl_act x = {
