@@ -11,6 +11,7 @@
 
 #define LLAMA    TEST_DATA "/gguf/llama-small-Q4_0/llama-small-Q4_0.gguf"
 #define QWEN3MOE TEST_DATA "/gguf/qwen3moe-small-Q8_0/qwen3moe-small-Q8_0.gguf"
+#define DEEPSEEK TEST_DATA "/hf/deepseek_v3/f32"
 #define QWEN3    TEST_DATA "/gguf/qwen3-small-F32/qwen3-small-F32.gguf"
 
 typedef struct planned {
@@ -19,6 +20,8 @@ typedef struct planned {
     sl_arena arena;
     sl_plan plan;
 } planned;
+
+static sl_mla form; /* of latent attention, for the plans that are made */
 
 static void make(planned *p, const char *path, unsigned fuse, bool every_barrier, size_t n_tokens, size_t n_threads)
 {
@@ -31,6 +34,7 @@ static void make(planned *p, const char *path, unsigned fuse, bool every_barrier
                  .act = SL_ACT_Q8,
                  .limits = { .n_tokens = n_tokens, .n_outputs = 3, .n_ctx = 512, .n_threads = n_threads } },
         .fuse = fuse,
+        .mla = form,
         .every_barrier = every_barrier,
     };
     if (sl_net_load(&p->net, path, NULL, &err) || sl_plan_build(&p->plan, &p->arena, p->net, &options, &err))
@@ -195,6 +199,29 @@ static void experts_are_counted(void **state)
     run_result_free(&r);
 }
 
+static void latent_attention_has_six_stages_or_four(void **state)
+{
+    (void)state;
+    static const struct {
+        sl_mla form;
+        unsigned fuse;
+        size_t n_ops, barriers; /* of layer 0, its dense block's after the sign */
+    } cases[] = { { SL_MLA_ABSORBED, SL_FUSE_ALL, 8 + 2, 6 + 2 },
+                  { SL_MLA_EXPANDED, SL_FUSE_ALL, 6 + 2, 4 + 2 },
+                  { SL_MLA_ABSORBED, 0, 17 + 7, 13 + 6 },
+                  { SL_MLA_EXPANDED, 0, 15 + 7, 11 + 6 } };
+    for (size_t i = 0; i < SL_COUNT(cases); i++) {
+        planned p;
+        form = cases[i].form;
+        make(&p, DEEPSEEK, cases[i].fuse, false, 64, 2);
+        const sl_plan_cost cost = sl_plan_layer_cost(&p.plan, 0);
+        assert_int_equal(cost.n_ops, cases[i].n_ops);
+        assert_int_equal(cost.barriers, cases[i].barriers);
+        drop(&p);
+    }
+    form = SL_MLA_ABSORBED;
+}
+
 static void flash_needs_a_quarter_of_plain(void **state)
 {
     (void)state;
@@ -215,6 +242,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_layer_has_five_operations),
         cmocka_unit_test(a_layer_of_experts_has_four),
+        cmocka_unit_test(latent_attention_has_six_stages_or_four),
         cmocka_unit_test(experts_are_counted),
         cmocka_unit_test(placement_never_overlaps),
         cmocka_unit_test(a_step_costs_what_the_plan_says),
