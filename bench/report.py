@@ -328,8 +328,9 @@ def main():
     except (Failure, ValueError, OSError) as e:
         print(f"report.py: {e}", file=sys.stderr)
         return 1
-    print(report_text.readme(report.record), end="")
-    print(f"\nThe report: {report.base}.md")
+    if any(m["alone"] or m["beside"] for m in report.record["models"].values()):
+        print(report_text.readme(report.record))
+    print(f"The report: {report.base}.md")
     return verdict(report.record)
 
 
