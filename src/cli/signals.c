@@ -20,16 +20,16 @@ static void on_interrupt(int signal_number)
         _exit(SL_EXIT_INTERRUPTED);
 }
 
-static void handle(int signal_number, void (*handler)(int), struct sigaction *before)
+static void handle(int signal_number, void (*handler)(int), int flags, struct sigaction *before)
 {
-    struct sigaction action = { .sa_handler = handler }; /* no SA_RESTART: reading a line ends, too */
+    struct sigaction action = { .sa_handler = handler, .sa_flags = flags };
     sigemptyset(&action.sa_mask);
     sigaction(signal_number, &action, before);
 }
 
 void sl_cli_interrupt_catch(void)
 {
-    handle(SIGINT, on_interrupt, NULL);
+    handle(SIGINT, on_interrupt, 0, NULL); /* no SA_RESTART: reading the prompt ends, too */
 }
 
 /* ---- a chat -------------------------------------------------------------------------- */
@@ -83,6 +83,12 @@ static void on_signal(int signal_number)
     errno = saved;
 }
 
+/* Those wake a write to a terminal that takes nothing (Ctrl-S); of an answer nothing may be lost by the others. */
+static bool ends(int signal_number)
+{
+    return signal_number == SIGHUP || signal_number == SIGTERM;
+}
+
 bool sl_signals_begin(int fd)
 {
     if (pipe2(wake, O_CLOEXEC | O_NONBLOCK))
@@ -91,7 +97,7 @@ bool sl_signals_begin(int fd)
     terminal.is_known = tcgetattr(fd, &terminal.found) == 0;
     terminal.ours = terminal.given_back = "";
     for (size_t i = 0; i < SL_COUNT(caught); i++) {
-        handle(caught[i], on_signal, &before[i]);
+        handle(caught[i], on_signal, ends(caught[i]) ? 0 : SA_RESTART, &before[i]);
         if (caught[i] == SIGHUP && before[i].sa_handler == SIG_IGN) /* nohup */
             sigaction(caught[i], &before[i], NULL);
     }

@@ -79,6 +79,8 @@ sl_exit sl_cli_stdout_end(sl_exit code)
 {
     if (sl_cli_flush())
         return code == SL_EXIT_FAILED && sl_cli_interrupted() ? SL_EXIT_INTERRUPTED : code;
+    if (stdout_errno == EINTR && sl_cli_interrupted()) /* nobody is there to read the rest */
+        return SL_EXIT_INTERRUPTED;
     fprintf(stderr, "sluice: standard output: %s\n", strerror(stdout_errno));
     return SL_EXIT_FAILED;
 }

@@ -13,6 +13,7 @@ import retag
 from cli import EXACT, SMOLLM2, Terminal, good, sluice
 
 UP, LEFT, CLEAR, CTRL_C, CTRL_D = b"\x1b[A", b"\x1b[D", b"\x15", b"\x03", b"\x04"
+CTRL_S, CTRL_Q = b"\x13", b"\x11"
 END = b"context "  # of the line behind an answer
 needs_editor = unittest.skipUnless(os.environ.get("LINE_EDITING", "1") == "1", "built without libedit")
 TEMPLATE = "{% for m in messages %}{{ m.role }}={{ m.content }};{% endfor %}"
@@ -289,6 +290,24 @@ class Keys(Parrot):
         t.resize(100)
         t.until(b"> ")
         self.assertEqual(self.said(t), ["Go", "half a 世 Xline"])
+        self.leave(t)
+
+    def test_signals_while_the_terminal_takes_nothing(self):
+        """Ctrl-S stops its output, so that a write waits: a resize does not end the chat, nor does Ctrl-C."""
+        t = self.start(n=-1)
+        for number in (signal.SIGWINCH, signal.SIGINT):
+            t.type(b"Go\r")
+            t.until(b"aaaa")
+            t.type(CTRL_S)
+            while t.seen:  # what was on its way
+                t.seen = b""
+                t.read(0.5)
+            os.kill(t.pid, number)
+            time.sleep(0.2)
+            t.type(CTRL_Q + CTRL_C)
+            t.until(b"interrupted")
+            t.until(b"> ")
+        self.assertEqual(self.said(t), ["Go", "Go"])
         self.leave(t)
 
     def test_nothing_is_wider_than_the_screen(self):
