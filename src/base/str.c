@@ -87,7 +87,7 @@ sl_size_text sl_bytes_text(size_t bytes)
     double value = (double)bytes;
     for (; value >= 1024 * 0.99995 && i + 1 < SL_COUNT(units); i++)
         value /= 1024;
-    snprintf(t.text, sizeof t.text, "%.*f %s", i && value < 99.95 ? 1 : 0, value, units[i]);
+    snprintf(t.text, sizeof t.text, "%.*f %s", i && value < 99.95 ? 1 : 0, value, bytes == 1 ? "byte" : units[i]);
     return t;
 }
 
@@ -95,11 +95,13 @@ bool sl_read_size(const char *text, size_t whole, size_t *out)
 {
     static const char units[] = "KMGTPE";
     char *end = NULL;
-    if (!(*text >= '0' && *text <= '9')) /* strtod takes more than numbers */
+    if (!(*text >= '0' && *text <= '9') || (text[1] | 0x20) == 'x') /* strtod takes more than numbers */
         return false;
     const double n = strtod(text, &end);
     double bytes = n;
     if (*end == '%') {
+        if (n > 100)
+            return false;
         bytes = n / 100 * (double)whole;
         end++;
     } else {

@@ -282,7 +282,7 @@ static void tell_memory(const sl_memory *m, bool copied, size_t n_ctx_train)
                 sl_cli_bytes(m->weights).text, m->available_by, sl_cli_bytes(m->available).text);
 }
 
-sl_exit sl_session_tell(const sl_session *s, const sl_args *args)
+sl_exit sl_session_tell(sl_session *s, const sl_args *args)
 {
     sl_err err = { 0 };
     sl_memory m;
@@ -290,6 +290,9 @@ sl_exit sl_session_tell(const sl_session *s, const sl_args *args)
     sl_str formats = { 0 };
     if (sl_engine_estimate(s->model, &s->options, &m, &err))
         return sl_cli_fail(&err);
+    const bool chosen = !s->options.n_ctx;
+    if (m.fits) /* what is told is what is made: a moment later less may be free */
+        s->options.n_ctx = m.n_ctx;
     if (args->quiet)
         return SL_EXIT_OK;
     sl_model_describe(s->model, &info);
@@ -299,7 +302,7 @@ sl_exit sl_session_tell(const sl_session *s, const sl_args *args)
     if (info.n_experts)
         fprintf(stderr, "experts: %zu of %zu for each token, weights %s\n", info.n_experts_used, info.n_experts,
                 info.experts_renorm ? "divided by their sum" : "as the router scores");
-    tell_memory(&m, sl_session_copies(s), s->options.n_ctx ? 0 : info.n_ctx_train);
+    tell_memory(&m, sl_session_copies(s), chosen && m.fits ? info.n_ctx_train : 0);
     tell_threads(s->options.n_threads);
     if (info.n_ctx_train && s->options.n_ctx > info.n_ctx_train)
         fprintf(stderr,

@@ -35,8 +35,9 @@ sl_exit sl_session_check_output(const sl_session *s, const sl_args *args, const 
 sl_exit sl_session_options(sl_session *s, const sl_args *args, size_t n_seqs, size_t n_outputs);
 /* Whether they ask for copies of the weights. */
 bool sl_session_copies(const sl_session *s);
-/* The model and the memory that an engine with s->options will take, on stderr unless quiet. */
-sl_exit sl_session_tell(const sl_session *s, const sl_args *args);
+/* The model and the memory that an engine with s->options will take, on stderr unless quiet; a context that was left to
+ * choose is the one that was told. */
+sl_exit sl_session_tell(sl_session *s, const sl_args *args);
 /* Both, then make the engine. */
 sl_exit sl_session_start(sl_session *s, const sl_args *args, size_t n_seqs, size_t n_outputs);
 

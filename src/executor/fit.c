@@ -195,7 +195,7 @@ sl_status sl_fit_check(const sl_settings *s, const sl_model *m, const sl_memory 
 {
     const fitting f = begin(s, m);
     size_t n_ctx = 0;
-    char would[160];
+    char would[160], more[64] = "";
     if (n->fits)
         return SL_OK;
     const sl_status rc = largest(&f, s->n_ctx, n->streamed, ALL, &n_ctx, err);
@@ -209,11 +209,18 @@ sl_status sl_fit_check(const sl_settings *s, const sl_model *m, const sl_memory 
     else
         snprintf(would, sizeof would, "no context is small enough");
     const bool address = f.room.address_by && n->available_by == f.room.address_by;
+    const size_t known = sum(sum(s->weights == SL_WEIGHTS_MAP ? 0 : n->weights, n->kv), sum(n->workspace, n->rest));
+    if (address)
+        snprintf(more, sizeof more, ", stacks and libraries %s",
+                 sl_bytes_text(n->needed - SL_MIN(known, n->needed)).text);
     return sl_fail(err, SL_ENOMEM,
                    "a context of %zu positions x %zu sequence%s takes %s%s (weights %s%s, KV cache %s, workspace %s, "
-                   "other %s), but %s is %s: %s",
+                   "other %s%s), but %s is %s: %s",
                    n->n_ctx, s->n_seqs, s->n_seqs == 1 ? "" : "s", sl_bytes_text(n->needed).text,
-                   address ? " of address space, stacks and libraries included" : "", sl_bytes_text(n->weights).text,
-                   n->streamed ? " beside it" : "", sl_bytes_text(n->kv).text, sl_bytes_text(n->workspace).text,
-                   sl_bytes_text(n->rest).text, n->available_by, sl_bytes_text(n->available).text, would);
+                   address ? " of address space" : "", sl_bytes_text(n->weights).text,
+                   n->streamed                               ? " beside it"
+                   : address && s->weights == SL_WEIGHTS_MAP ? " already mapped"
+                                                             : "",
+                   sl_bytes_text(n->kv).text, sl_bytes_text(n->workspace).text, sl_bytes_text(n->rest).text, more,
+                   n->available_by, sl_bytes_text(n->available).text, would);
 }

@@ -151,6 +151,9 @@ static void sizes_in_words(void **state)
         { "+3", SIZE_MAX },
         { "80%M", SIZE_MAX },
         { "1iB", SIZE_MAX },
+        { "100%", 1000 },
+        { "100.1%", SIZE_MAX },
+        { "0x10", SIZE_MAX },
     };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
         size_t bytes = SIZE_MAX;
@@ -158,6 +161,7 @@ static void sizes_in_words(void **state)
         if (ok != (cases[i].bytes != SIZE_MAX) || bytes != cases[i].bytes)
             fail_msg("\"%s\": %zu", cases[i].text, bytes);
     }
+    assert_string_equal(sl_bytes_text(1).text, "1 byte");
     assert_string_equal(sl_bytes_text(1023).text, "1023 bytes");
     assert_string_equal(sl_bytes_text((size_t)3 << 29).text, "1.5 GiB");
     assert_string_equal(sl_bytes_text(SIZE_MAX).text, "16.0 EiB");

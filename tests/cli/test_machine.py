@@ -121,7 +121,7 @@ class Context(unittest.TestCase):
     def test_sizes(self):
         for size in ("1G", "1024m", "1.5GiB", "50%", "1073741824"):
             good(*ONE, "--memory", size)
-        for size in ("", "0", "-1", "lots", "4 G", "110%%", "1e99"):
+        for size in ("", "0", "-1", "lots", "4 G", "101%", "110%%", "0x10M", "1e99"):
             r = sluice(*ONE, "--memory", size)
             self.assertEqual((r.code, "--memory" in r.errors), (2, True), size)
 
@@ -135,6 +135,31 @@ class Context(unittest.TestCase):
                 self.skipTest("a sanitizer maps more than any limit")
             raise
         self.assertIn("ulimit -v", context(r)[2])
+
+    def test_what_is_told_is_what_is_made(self):
+        """What is free changes between the two; where nothing fits, no context is promised."""
+        def run(limit):
+            return sluice("run", LLAMA, "x", "--no-template", "-n", 1, *LONG, "-t", 2,
+                          preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)))
+        if "Sanitizer" in run(GIB // 2).errors:
+            self.skipTest("a sanitizer maps more than any limit")
+        told = {run(limit << 20).errors for limit in range(150, 190, 5)}
+        for errors in told:
+            chosen, made = re.search(r"(?m)^context: (\d+) ", errors), re.search(r"context \d+ of (\d+)", errors)
+            self.assertEqual(chosen and chosen[1], made and made[1], errors)
+        self.assertTrue(any("| context " in errors for errors in told), told)
+
+    def test_the_parts_are_the_sum(self):
+        """Of what does not fit into address space, where mapped weights are already."""
+        def limit():
+            resource.setrlimit(resource.RLIMIT_AS, (GIB // 2, GIB // 2))
+        r = sluice(*ONE, *LONG, *WIDE, "-c", 1048576, "-t", 2, preexec_fn=limit)
+        if "Sanitizer" in r.errors:
+            self.skipTest("a sanitizer maps more than any limit")
+        sizes = {what: float(n) * {"bytes": 0, "KiB": 2 ** -10, "MiB": 1, "GiB": 1024}[unit] for what, n, unit in
+                 re.findall(r"(takes|KV cache|workspace|other|libraries) ([\d.]+) (\w+)", r.errors)}
+        self.assertIn("already mapped", r.errors)
+        self.assertAlmostEqual(sizes.pop("takes"), sum(sizes.values()), delta=0.02 * sum(sizes.values()), msg=r.errors)
 
     def test_in_a_group_of_4_gib(self):
         group = Group(4 * GIB)
