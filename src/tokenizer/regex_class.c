@@ -74,8 +74,17 @@ static const char *skip_prefix(const char *name, const char *prefix)
     return strncmp(name, prefix, n) == 0 ? name + n : NULL;
 }
 
+/* Of a named set, which is settled. Rust ignores case before it negates, so (?i)\P{Lu} is no letter. */
+static void complement(const sl_regex_reader *r, sl_regex_options options, sl_charset *set)
+{
+    if (options.fold && r->rust)
+        sl_unicode_fold(set);
+    sl_charset_negate(set);
+}
+
 /* p{L} P{L} p{^L}, and Rust's pL; r->at is behind the p. */
-static sl_regex_escape read_property(sl_regex_reader *r, uint32_t letter, bool inside, sl_charset *set)
+static sl_regex_escape read_property(sl_regex_reader *r, sl_regex_options options, uint32_t letter, bool inside,
+                                     sl_charset *set)
 {
     const size_t at = r->at - 2;
     char name[MAX_NAME] = { 0 };
@@ -111,7 +120,7 @@ static sl_regex_escape read_property(sl_regex_reader *r, uint32_t letter, bool i
     }
     sl_charset_settle(set);
     if (negated)
-        sl_charset_negate(set);
+        complement(r, options, set);
     return SL_RE_ESC_SET;
 }
 
@@ -148,7 +157,8 @@ static sl_regex_escape read_shorthand(const sl_regex_reader *r, uint32_t letter,
     return SL_RE_ESC_SET;
 }
 
-sl_regex_escape sl_regex_read_escape(sl_regex_reader *r, bool inside, uint32_t *c, sl_charset *set)
+sl_regex_escape sl_regex_read_escape(sl_regex_reader *r, sl_regex_options options, bool inside, uint32_t *c,
+                                     sl_charset *set)
 {
     static const char controls[][2] = { { 'n', '\n' }, { 't', '\t' }, { 'r', '\r' }, { 'f', '\f' },
                                         { 'v', '\v' }, { 'a', '\a' }, { 'e', 0x1b } };
@@ -174,7 +184,7 @@ sl_regex_escape sl_regex_read_escape(sl_regex_reader *r, bool inside, uint32_t *
         return read_shorthand(r, letter, inside, set);
     case 'p':
     case 'P':
-        return read_property(r, letter, inside, set);
+        return read_property(r, options, letter, inside, set);
     case 'x':
     case 'u':
         return read_hex(r, letter, c);
@@ -212,7 +222,7 @@ sl_regex_escape sl_regex_read_escape(sl_regex_reader *r, bool inside, uint32_t *
 /* --- classes ----------------------------------------------------------------------------- */
 
 /* [:name:] or [:^name:], r->at being at its [. */
-static bool read_posix(sl_regex_reader *r, sl_charset *out)
+static bool read_posix(sl_regex_reader *r, sl_regex_options options, sl_charset *out)
 {
     const size_t at = r->at;
     char name[MAX_NAME];
@@ -234,21 +244,21 @@ static bool read_posix(sl_regex_reader *r, sl_charset *out)
         sl_charset_fini(&ascii);
     }
     if (negated)
-        sl_charset_negate(&set);
+        complement(r, options, &set);
     sl_charset_add_set(out, &set);
     sl_charset_fini(&set);
     return true;
 }
 
 /* One character of a class, escaped or not. False: an error, or not a single character. */
-static bool read_range_end(sl_regex_reader *r, uint32_t *c)
+static bool read_range_end(sl_regex_reader *r, sl_regex_options options, uint32_t *c)
 {
     const size_t at = r->at;
     sl_charset unused = { 0 };
     sl_regex_escape kind = SL_RE_ESC_CHAR;
     if (r->c[r->at] == '\\') {
         r->at++;
-        kind = sl_regex_read_escape(r, true, c, &unused);
+        kind = sl_regex_read_escape(r, options, true, c, &unused);
     } else if (r->c[r->at] == '[' || r->c[r->at] == '-' || (r->c[r->at] == '&' && sl_regex_is(r, 1, '&'))) {
         kind = SL_RE_ESC_NONE;
     } else {
@@ -261,14 +271,14 @@ static bool read_range_end(sl_regex_reader *r, uint32_t *c)
 }
 
 /* A character, a range or a set; `first`: nothing is before it. */
-static bool read_item(sl_regex_reader *r, bool first, sl_charset *out)
+static bool read_item(sl_regex_reader *r, sl_regex_options options, bool first, sl_charset *out)
 {
     const size_t at = r->at;
     uint32_t low = 0, high = 0;
     if (r->c[r->at] == '\\') {
         sl_charset set = { 0 };
         r->at++;
-        const sl_regex_escape kind = sl_regex_read_escape(r, true, &low, &set);
+        const sl_regex_escape kind = sl_regex_read_escape(r, options, true, &low, &set);
         if (kind == SL_RE_ESC_SET)
             sl_charset_add_set(out, &set);
         sl_charset_fini(&set);
@@ -287,7 +297,7 @@ static bool read_item(sl_regex_reader *r, bool first, sl_charset *out)
     high = low;
     if (sl_regex_is(r, 0, '-') && r->at + 1 < r->n && r->c[r->at + 1] != ']') {
         r->at++;
-        if (!read_range_end(r, &high))
+        if (!read_range_end(r, options, &high))
             return false;
     }
     if (high < low)
@@ -319,11 +329,11 @@ static bool read_operands(sl_regex_reader *r, sl_regex_options options, size_t b
             sl_charset_clear(&operand);
             joined = first = true;
         } else if (r->c[r->at] == '[') {
-            good = sl_regex_is(r, 1, ':') ? read_posix(r, &operand)
+            good = sl_regex_is(r, 1, ':') ? read_posix(r, options, &operand)
                                           : (r->at++, sl_regex_read_class(r, options, false, &operand));
             first = false;
         } else {
-            good = read_item(r, first, &operand);
+            good = read_item(r, options, first, &operand);
             first = false;
         }
     }

@@ -93,7 +93,8 @@ static inline bool sl_regex_is(const sl_regex_reader *r, size_t ahead, uint32_t 
 /* What stands behind a backslash, r->at being behind it. A set is settled. */
 typedef enum sl_regex_escape { SL_RE_ESC_ERROR, SL_RE_ESC_CHAR, SL_RE_ESC_SET, SL_RE_ESC_NONE } sl_regex_escape;
 /* `inside` a class. NONE: not one for a character or a set; nothing was consumed. */
-sl_regex_escape sl_regex_read_escape(sl_regex_reader *r, bool inside, uint32_t *c, sl_charset *set);
+sl_regex_escape sl_regex_read_escape(sl_regex_reader *r, sl_regex_options options, bool inside, uint32_t *c,
+                                     sl_charset *set);
 /* A class, r->at being behind its [. The outermost one has depth 0. */
 bool sl_regex_read_class(sl_regex_reader *r, sl_regex_options options, bool outermost, sl_charset *out);
 /* Hand a settled set over to the pool (it is empty afterwards). False: r->status. */

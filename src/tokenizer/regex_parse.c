@@ -143,9 +143,9 @@ static bool literals_add(sl_regex_reader *r, literals *l, uint32_t c, size_t at)
 static sl_regex_node *read_alternatives(sl_regex_reader *r, sl_regex_options *options);
 
 /* The rest of a group whose head was read, with its closing parenthesis. */
-static sl_regex_node *read_rest(sl_regex_reader *r, sl_regex_options options, size_t begin)
+static sl_regex_node *read_rest(sl_regex_reader *r, sl_regex_options *options, size_t begin)
 {
-    sl_regex_node *body = read_alternatives(r, &options);
+    sl_regex_node *body = read_alternatives(r, options);
     if (!body)
         return NULL;
     if (!sl_regex_is(r, 0, ')'))
@@ -154,7 +154,7 @@ static sl_regex_node *read_rest(sl_regex_reader *r, sl_regex_options options, si
     return body;
 }
 
-static sl_regex_node *read_wrapped(sl_regex_reader *r, sl_regex_options options, size_t begin, sl_regex_kind kind,
+static sl_regex_node *read_wrapped(sl_regex_reader *r, sl_regex_options *options, size_t begin, sl_regex_kind kind,
                                    bool behind, bool negated);
 
 /* Letters of (?i-m: or (?i), r->at being behind the question mark. */
@@ -195,6 +195,13 @@ static bool skip_name(sl_regex_reader *r)
     return true;
 }
 
+/* Options within a group that is not (?: and has none of its own. In fancy-regex those that are set there hold behind
+ * it, too: ((?s)a). takes a line's end. */
+static sl_regex_options *kept_options(const sl_regex_reader *r, sl_regex_options *outer, sl_regex_options *inner)
+{
+    return r->rust ? outer : inner;
+}
+
 /* What follows (?: NULL with status SL_OK: nothing (a comment, or options for what comes). */
 static sl_regex_node *read_special_group(sl_regex_reader *r, sl_regex_options *options, size_t begin)
 {
@@ -206,13 +213,14 @@ static sl_regex_node *read_special_group(sl_regex_reader *r, sl_regex_options *o
         { "=", SL_RE_LOOK, false, false }, { "!", SL_RE_LOOK, false, true },    { "<=", SL_RE_LOOK, true, false },
         { "<!", SL_RE_LOOK, true, true },  { ">", SL_RE_ATOMIC, false, false },
     };
+    sl_regex_options inner = *options, *kept = kept_options(r, options, &inner);
     for (size_t i = 0; i < SL_COUNT(heads); i++) {
         size_t n = 0;
         while (heads[i].head[n] && sl_regex_is(r, n, (unsigned char)heads[i].head[n]))
             n++;
         if (heads[i].head[n] == '\0') {
             r->at += n;
-            return read_wrapped(r, *options, begin, heads[i].kind, heads[i].behind, heads[i].negated);
+            return read_wrapped(r, kept, begin, heads[i].kind, heads[i].behind, heads[i].negated);
         }
     }
     if (sl_regex_is(r, 0, '#') && !r->rust) {
@@ -224,17 +232,16 @@ static sl_regex_node *read_special_group(sl_regex_reader *r, sl_regex_options *o
         return NULL;
     }
     if (skip_name(r))
-        return read_rest(r, *options, begin);
-    sl_regex_options inner = *options;
+        return read_rest(r, kept, begin);
     if (sl_regex_is(r, 0, ':')) {
         r->at++;
-        return read_rest(r, inner, begin);
+        return read_rest(r, &inner, begin);
     }
     if (!read_options(r, &inner, begin))
         return NULL;
     if (sl_regex_is(r, 0, ':')) {
         r->at++;
-        return read_rest(r, inner, begin);
+        return read_rest(r, &inner, begin);
     }
     if (!sl_regex_is(r, 0, ')'))
         return refuse(r, SL_EFORMAT, begin, "a group without an end");
@@ -258,7 +265,8 @@ static sl_regex_node *read_group(sl_regex_reader *r, sl_regex_options *options, 
     } else if (sl_regex_is(r, 0, '*') && r->rust) {
         return refuse(r, SL_EUNSUPPORTED, begin, "a group or option of this kind");
     } else {
-        node = read_rest(r, *options, begin);
+        sl_regex_options inner = *options;
+        node = read_rest(r, kept_options(r, options, &inner), begin);
     }
     r->depth--;
     return node;
@@ -296,7 +304,7 @@ static int64_t width(const sl_regex_node *node)
     }
 }
 
-static sl_regex_node *read_wrapped(sl_regex_reader *r, sl_regex_options options, size_t begin, sl_regex_kind kind,
+static sl_regex_node *read_wrapped(sl_regex_reader *r, sl_regex_options *options, size_t begin, sl_regex_kind kind,
                                    bool behind, bool negated)
 {
     sl_regex_node *node = new_node(r, kind), *last = NULL;
@@ -508,7 +516,7 @@ static sl_regex_node *read_part(sl_regex_reader *r, sl_regex_options *options, b
             return refuse(r, SL_EUNSUPPORTED, at, "{ without a backslash");
         break;
     case '\\':
-        switch (sl_regex_read_escape(r, false, c, &set)) {
+        switch (sl_regex_read_escape(r, *options, false, c, &set)) {
         case SL_RE_ESC_ERROR:
             sl_charset_fini(&set);
             return NULL;

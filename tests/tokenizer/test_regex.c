@@ -234,6 +234,12 @@ static void rust_dialect(void **state)
     expect_in(true, "(?i:\u00df)", "s\u1e9e\u00dfss", "s/\u1e9e/\u00df/ss/", "s/ss/");
     expect_in(true, "(?i:[[^a]])+", "bAa", "b/Aa/", "Aa/");
     expect_in(true, "a(?i)b|c", "aBCac", "aB/C/a/c/", "a/");
+    /* Flags hold behind the group that they are set in, unless that is (?: or has its own. */
+    expect_in(true, "((?s)a).|(?=(?i)b)x", "a\nX", "a\n/X/", "X/");
+    expect_in(true, "(?:(?s)a).", "a\n", "a\n/", "a\n/");
+    expect_in(true, "(?i:((?s)a)).", "A\n", "A\n/", "A\n/");
+    /* Case is ignored first, then the set is turned round. */
+    expect_in(true, "(?i)\\P{Lu}|[[:^lower:]2]", "aA\u00e91", "aA/\u00e9/1/", "aA/");
     expect_in(true, "\\pL+|\\p{Script=Greek}|\\p{gc=Nd}", "ab1", "ab/1/", "");
     expect_in(true, "[[:alpha:]]+", "a\u00e9b", "a/\u00e9/b/", "\u00e9/");
     expect_in(true, "\\w+", "a\u200db\u00bd", "a\u200db/\u00bd/", "\u00bd/");
