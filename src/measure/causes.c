@@ -23,6 +23,7 @@
 #define NEAR_ROOF    0.6
 #define IDLE_MUCH    0.25 /* of the threads' time without a CPU: worth a warning beside the sentence */
 #define INT8_READ    0.53 /* bytes of int8 keys and values by those in 16 bits: a scale for each 64 numbers */
+#define BARRIER_S    2e-6 /* that several threads take at one, at least */
 #define FAULTS_MIN   1.0  /* pages from disk in each step */
 
 typedef struct sl_facts {
@@ -62,12 +63,17 @@ static void tell_of_rows(const sl_facts *f, sl_cause *c, bool (*takes)(const sl_
 
 /* ---- optimisations that are off ----------------------------------------------------------------------- */
 
+/* Of a step. */
+static double barriers(const sl_facts *f, const sl_engine_size *size)
+{
+    const bool wide = f->p->test.kind == SL_BENCH_PROMPT; /* a product of many tokens has a barrier inside */
+    return (double)(size->barriers + wide * size->products);
+}
+
 /* Waits that go with barriers that a smaller plan has not. */
 static double saved_barriers(const sl_facts *f, const sl_engine_size *other)
 {
-    const bool wide = f->p->test.kind == SL_BENCH_PROMPT; /* a product of many tokens has a barrier inside */
-    const double now = (double)(f->now.barriers + wide * f->now.products);
-    const double then = (double)(other->barriers + wide * other->products);
+    const double now = barriers(f, &f->now), then = barriers(f, other);
     return now > then ? f->waits_s * (1.0 - then / now) : 0.0;
 }
 
@@ -204,6 +210,21 @@ static double crowded(const sl_facts *f, sl_cause *c)
     return c->share;
 }
 
+/* What is bound by memory gains less, where few threads come near to the bandwidth already. */
+static double few_threads(const sl_facts *f, sl_cause *c)
+{
+    const size_t cores = sl_cpu_threads();
+    if (f->info.n_threads >= cores || f->p->idle_share >= IDLE_MUCH) /* or others have the cores */
+        return 0.0;
+    for (size_t i = 0; i < f->q->n_rows; i++)
+        if (!f->q->rows[i].serial)
+            c->share += f->q->rows[i].seconds;
+    snprintf(c->change, sizeof c->change, "--threads %zu", cores);
+    c->options.n_threads = cores;
+    return c->share * (1.0 - (double)f->info.n_threads / (double)cores) -
+           BARRIER_S * barriers(f, &f->now) * (double)f->q->steps;
+}
+
 /* ---- formats and kernels ------------------------------------------------------------ */
 
 /* What rows would save at the usual share of their roof. */
@@ -302,6 +323,7 @@ static const struct {
     { "kernels", "kernels in plain C", "without SLUICE_CPU=scalar", "those for AVX2 run", SL_RANK_OFF, false, false,
       plain_kernels },
     { "crowd", "more threads than cores", "", "gives each a core of its own", SL_RANK_FREE, true, true, crowded },
+    { "threads", "too few threads", "", "shares the work among all cores", SL_RANK_FREE, true, true, few_threads },
     { "barriers", "threads waiting for each other", "--threads 1", "waits for nobody", SL_RANK_FREE, true, false,
       waiting },
     { "disk", "reading pages from disk", "more memory, or a smaller model,", "would keep them", SL_RANK_COSTS, false,

@@ -167,24 +167,24 @@ static void test_kv(void **state)
     (void)state;
     sl_profile_row rows[] = { ATTENTION, LINEAR(0.2, 0.01, 0.1, 5) };
     sl_profile p = { .test = { SL_BENCH_GENERATE, 10, 100, 1 } };
-    sl_diagnosis d = diagnose(&(sl_engine_options){ .n_threads = 1, .kv_type = "f32" }, &p, rows, 2);
+    sl_diagnosis d = diagnose(&(sl_engine_options){ .kv_type = "f32" }, &p, rows, 2);
     check_limit(&d, "kv-type", 1.0 / (1.0 - 0.8 * (1.0 - (0.2 + 0.1) / 0.5)));
     assert_string_equal(d.sentence, "decode is limited by reading keys and values: 80 % of the time, 0.50 of the "
                                     "bandwidth; --kv-type f16 would halve these bytes: about 1.5x");
-    d = diagnose(&(sl_engine_options){ .n_threads = 1 }, &p, rows, 2); /* f16 already: only at a cost */
+    d = diagnose(&(sl_engine_options){ 0 }, &p, rows, 2); /* f16 already: only at a cost */
     check_limit(&d, "kv", 1.0 / (1.0 - 0.8 * (1.0 - (0.53 * 0.4 + 0.1) / 0.5)));
     assert_int_equal(d.limit.rank, SL_RANK_COSTS);
     assert_string_equal(d.limit.change, "--kv-type int8");
-    d = diagnose(&(sl_engine_options){ .n_threads = 1, .kv_type = "int8" }, &p, rows, 2);
+    d = diagnose(&(sl_engine_options){ .kv_type = "int8" }, &p, rows, 2);
     check_limit(&d, "kv", 1.0 / (1.0 - 0.8 * (1.0 - (0.2 + 0.1) / 0.5)));
     assert_string_equal(d.limit.change, "--attn-window 50");
     p.test.depth = 0;
     p.roof_share = 0.7;
-    d = diagnose(&(sl_engine_options){ .n_threads = 1, .kv_type = "int8" }, &p, rows, 2);
+    d = diagnose(&(sl_engine_options){ .kv_type = "int8" }, &p, rows, 2);
     check_limit(&d, NULL, 0);
     assert_non_null(strstr(d.sentence, "decode is near the roof: 0.70"));
     p.roof_share = 0.3;
-    d = diagnose(&(sl_engine_options){ .n_threads = 1, .kv_type = "int8" }, &p, rows, 2);
+    d = diagnose(&(sl_engine_options){ .kv_type = "int8" }, &p, rows, 2);
     assert_non_null(strstr(d.sentence, "nothing stands out"));
     assert_non_null(strstr(d.sentence, "attention (80 %"));
 }
@@ -194,17 +194,17 @@ static void test_weights(void **state)
     (void)state;
     sl_profile_row rows[] = { LINEAR(1.0, 0.5, 0.1, 8) };
     sl_profile p = { .test = { SL_BENCH_GENERATE, 10, 0, 1 } };
-    sl_diagnosis d = diagnose(&(sl_engine_options){ .n_threads = 1 }, &p, rows, 1);
+    sl_diagnosis d = diagnose(&(sl_engine_options){ 0 }, &p, rows, 1);
     check_limit(&d, "weights", 0.6 / (0.5 * 4.5 / 8 + 0.1));
     rows[0].weight_bytes = 4; /* fewer bits than Q4_0 */
-    d = diagnose(&(sl_engine_options){ .n_threads = 1 }, &p, rows, 1);
+    d = diagnose(&(sl_engine_options){ 0 }, &p, rows, 1);
     check_limit(&d, NULL, 0);
     rows[0].op.slow = true;
-    d = diagnose(&(sl_engine_options){ .n_threads = 1 }, &p, rows, 1);
+    d = diagnose(&(sl_engine_options){ 0 }, &p, rows, 1);
     if (sl_cpu_isa() >= SL_ISA_AVX2 && !getenv("SLUICE_CPU"))
         check_limit(&d, NULL, 0); /* at half of the roof: slow or not, no worse than others */
     rows[0].read_s = rows[0].multiply_s = 0.1;
-    d = diagnose(&(sl_engine_options){ .n_threads = 1 }, &p, rows, 1);
+    d = diagnose(&(sl_engine_options){ 0 }, &p, rows, 1);
     if (sl_cpu_isa() >= SL_ISA_AVX2 && !getenv("SLUICE_CPU"))
         check_limit(&d, "format", 1.0 / 0.2);
 }
@@ -214,13 +214,13 @@ static void test_prompts(void **state)
     (void)state;
     sl_profile_row rows[] = { LINEAR(1.0, 0.4, 0.1, 4) };
     sl_profile p = { .test = { SL_BENCH_PROMPT, 128, 0, 1 } };
-    sl_diagnosis d = diagnose(&(sl_engine_options){ .n_threads = 1, .n_ubatch = 32 }, &p, rows, 1);
+    sl_diagnosis d = diagnose(&(sl_engine_options){ .n_ubatch = 32 }, &p, rows, 1);
     check_limit(&d, "ubatch-size", 0.5 / (0.4 * 32 / 128 + 0.1));
     assert_non_null(strstr(d.sentence, "prefill is limited by"));
     rows[0].peak = SL_PEAK_FMA_AVX2_F32;
     rows[0].op.format = "Q4_0";
     rows[0].read_s = 0.0;
-    d = diagnose(&(sl_engine_options){ .n_threads = 1, .act = "f32" }, &p, rows, 1);
+    d = diagnose(&(sl_engine_options){ .act = "f32" }, &p, rows, 1);
     check_limit(&d, "act", 2.0);
 }
 
@@ -231,17 +231,43 @@ static void test_switches(void **state)
                                LINEAR(0.5, 0.0, 0.4, 4) };
     sl_profile_row plan[] = { { .name = "plan", .seconds = 0.4, .serial = true }, LINEAR(0.6, 0.0, 0.4, 4) };
     sl_profile p = { .test = { SL_BENCH_GENERATE, 10, 0, 1 } };
-    sl_diagnosis d = diagnose(&(sl_engine_options){ .n_threads = 1, .fusion = "none" }, &p, small, 2);
+    sl_diagnosis d = diagnose(&(sl_engine_options){ .fusion = "none" }, &p, small, 2);
     check_limit(&d, "fusion", 2.0);
     assert_true(d.limit.at_most && !d.limit.options.fusion);
-    d = diagnose(&(sl_engine_options){ .n_threads = 1 }, &p, small, 2);
+    d = diagnose(&(sl_engine_options){ 0 }, &p, small, 2);
     check_limit(&d, NULL, 0);
-    d = diagnose(&(sl_engine_options){ .n_threads = 1, .mode = "eager" }, &p, plan, 2);
+    d = diagnose(&(sl_engine_options){ .mode = "eager" }, &p, plan, 2);
     check_limit(&d, "mode", 1.0 / 0.6);
     plan[0].seconds = 0.05; /* not worth a word */
     plan[1].seconds = 0.95;
-    d = diagnose(&(sl_engine_options){ .n_threads = 1, .mode = "eager" }, &p, plan, 2);
+    d = diagnose(&(sl_engine_options){ .mode = "eager" }, &p, plan, 2);
     check_limit(&d, NULL, 0);
+}
+
+/* One thread where there are more cores: not the file's fault. Not where barriers would eat what it brings. */
+static void test_few_threads(void **state)
+{
+    (void)state;
+    const double cores = (double)sl_cpu_threads();
+    sl_profile_row rows[] = { LINEAR(0.8, 0.5, 0.1, 8), { .name = "sample", .seconds = 0.2, .serial = true } };
+    sl_profile p = { .test = { SL_BENCH_GENERATE, 10, 0, 1 } };
+    if (cores < 2)
+        skip();
+    sl_diagnosis d = diagnose(&(sl_engine_options){ .n_threads = 1 }, &p, rows, 2);
+    const double most = 1.0 / (0.2 + 0.8 / cores);
+    check_limit(&d, "threads", d.limit.gain);
+    assert_true(d.limit.gain <= most && d.limit.gain > 0.99 * most && d.limit.at_most);
+    assert_int_equal(d.limit.options.n_threads, sl_cpu_threads());
+    d = diagnose(&(sl_engine_options){ .n_threads = sl_cpu_threads() }, &p, rows, 2);
+    check_limit(&d, "weights", d.limit.gain);
+    p.idle_share = 0.5; /* others have the cores */
+    d = diagnose(&(sl_engine_options){ .n_threads = 1 }, &p, rows, 2);
+    check_limit(&d, "weights", d.limit.gain);
+    p.idle_share = 0.0;
+    rows[0] = (sl_profile_row)LINEAR(1e-4, 0.0, 1e-4, 4);
+    d = diagnose(&(sl_engine_options){ .n_threads = 1 }, &p, rows, 1);
+    for (size_t i = 0; i < d.n; i++)
+        assert_string_not_equal(d.all[i].id, "threads");
 }
 
 static void test_threads_and_system(void **state)
@@ -273,20 +299,19 @@ static void test_threads_and_system(void **state)
     rows[0].seconds = 1.0;
     p.quiet = (sl_profile_account){ 0 };
     p.major_faults = 10;
-    d = diagnose(&(sl_engine_options){ .n_threads = 1 }, &p, rows, 1);
+    d = diagnose(&(sl_engine_options){ 0 }, &p, rows, 1);
     check_limit(&d, "disk", 1.0 / 0.6);
     p.major_faults = 9; /* fewer than steps */
-    d = diagnose(&(sl_engine_options){ .n_threads = 1 }, &p, rows, 1);
+    d = diagnose(&(sl_engine_options){ 0 }, &p, rows, 1);
     check_limit(&d, NULL, 0);
 }
 
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_run),           cmocka_unit_test(test_full_ring),
-        cmocka_unit_test(test_without_trace), cmocka_unit_test(test_kv),
-        cmocka_unit_test(test_weights),       cmocka_unit_test(test_prompts),
-        cmocka_unit_test(test_switches),      cmocka_unit_test(test_threads_and_system),
+        cmocka_unit_test(test_run),      cmocka_unit_test(test_full_ring),   cmocka_unit_test(test_without_trace),
+        cmocka_unit_test(test_kv),       cmocka_unit_test(test_weights),     cmocka_unit_test(test_prompts),
+        cmocka_unit_test(test_switches), cmocka_unit_test(test_few_threads), cmocka_unit_test(test_threads_and_system),
     };
     return cmocka_run_group_tests(tests, open_model, close_model);
 }
