@@ -11,7 +11,7 @@ static sl_status grow(sl_ids *ids, size_t n, sl_err *err)
     size_t cap = SL_MAX(ids->cap ? ids->cap * 2 : 64, n);
     int32_t *grown = sl_mem_grow(ids->data, ids->n * sizeof *grown, cap * sizeof *grown);
     if (!grown)
-        return sl_fail(err, SL_ENOMEM, "%zu token ids", cap);
+        return sl_fail(err, SL_ENOMEM, "no memory for %zu token ids", cap);
     ids->data = grown;
     ids->cap = cap;
     return SL_OK;

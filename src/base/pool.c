@@ -243,7 +243,7 @@ sl_status sl_pool_create(sl_pool **out, size_t n_threads, sl_err *err)
         return sl_fail(err, SL_EINVAL, "%zu threads, expected 1 to %d", n_threads, THREADS_MAX);
     sl_pool *p = sl_mem_zalloc(1, sizeof *p + (n_threads - 1) * sizeof(worker));
     if (!p)
-        return sl_fail(err, SL_ENOMEM, "the team of %zu threads", n_threads);
+        return sl_fail(err, SL_ENOMEM, "no memory for the team of %zu threads", n_threads);
     p->n_threads = n_threads;
     p->spins = n_threads <= sl_cpu_logical() ? SPINS_MANY : SPINS_FEW;
     atomic_init(&p->patience, p->spins);

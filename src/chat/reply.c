@@ -14,7 +14,7 @@ sl_status sl_reply_create(sl_reply **out, const sl_reply_options *o, sl_err *err
     *out = NULL;
     sl_reply *r = sl_mem_zalloc(1, sizeof *r);
     if (!r)
-        return sl_fail(err, SL_ENOMEM, "%zu bytes for a reply", sizeof *r);
+        return sl_fail(err, SL_ENOMEM, "no memory for %zu bytes for a reply", sizeof *r);
     r->o = *o;
     r->met = -1;
     r->fresh = r->at_line_start = r->thought.trim = true;
@@ -27,7 +27,7 @@ sl_status sl_reply_create(sl_reply **out, const sl_reply_options *o, sl_err *err
         sl_harmony_start(r);
     if (r->opening.failed) {
         sl_reply_destroy(r);
-        return sl_fail(err, SL_ENOMEM, "%zu bytes of a prompt", o->opening.len);
+        return sl_fail(err, SL_ENOMEM, "no memory for %zu bytes of a prompt", o->opening.len);
     }
     *out = r;
     return SL_OK;

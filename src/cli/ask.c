@@ -100,7 +100,8 @@ static sl_exit load_chat(sl_ask *k)
         return SL_EXIT_OK;
     }
     if (sl_chat_create(&k->chat, k->tokens, NULL, &err))
-        return sl_cli_failed("chat template: %s (--no-template does without)", err.msg);
+        return sl_cli_failed("chat template: %s%s", err.msg,
+                             err.code == SL_ENOMEM ? "" : " (--no-template does without)");
     k->messages = json_array();
     return k->messages ? SL_EXIT_OK : sl_cli_failed("no memory for the conversation");
 }

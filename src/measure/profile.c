@@ -118,7 +118,7 @@ static sl_status account(const sl_engine *e, const sl_interval *steps, size_t n,
     for (size_t i = 0; out->rows && i < a.n_rows; i++)
         fill_row(&out->rows[i], &a.rows[i], scale, e);
     sl_account_fini(&a);
-    return out->rows ? SL_OK : sl_fail(err, SL_ENOMEM, "the rows of a profile");
+    return out->rows ? SL_OK : sl_fail(err, SL_ENOMEM, "no memory for the rows of a profile");
 }
 
 /* ---- quiet steps -------------------------------------------------------------------- */

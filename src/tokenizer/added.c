@@ -30,7 +30,7 @@ sl_status sl_added_init(sl_added *a, const sl_added_token *token, const uint32_t
     a->token = sl_mem_alloc(n * sizeof *a->token);
     if (!a->token) {
         sl_added_fini(a);
-        return sl_fail(err, SL_ENOMEM, "%zu added tokens", n);
+        return sl_fail(err, SL_ENOMEM, "no memory for %zu added tokens", n);
     }
     for (size_t i = 0; i < n; i++) {
         a->token[i] = token[which[i]];

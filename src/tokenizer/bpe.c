@@ -254,7 +254,7 @@ sl_status sl_bpe_encode(const sl_bpe *b, sl_bpe_work *w, const char *piece, size
             return sl_ids_push(ids, id, err);
     }
     if (b->resegments && !w->split && !(w->split = sl_mem_zalloc(b->lexicon->n, sizeof *w->split)))
-        return sl_fail(err, SL_ENOMEM, "unused tokens of a vocabulary of %zu", b->lexicon->n);
+        return sl_fail(err, SL_ENOMEM, "no memory for unused tokens of a vocabulary of %zu", b->lexicon->n);
     w->pending = w->prev_unk = false;
     if (len <= SHORT_MOST || !b->seams)
         rc = encode_part(b, w, piece, len, ids, err);

@@ -128,7 +128,7 @@ sl_status sl_bpe_encode_long(const sl_bpe *b, sl_bpe_work *w, const char *text, 
         w->block_bytes = 0;
         w->block = sl_mem_alloc(bytes);
         if (!w->block)
-            return sl_fail(err, SL_ENOMEM, "merging %zu bytes of text without a break", len);
+            return sl_fail(err, SL_ENOMEM, "no memory for merging %zu bytes of text without a break", len);
         w->block_bytes = bytes;
     }
     chain c = { .b = b, .w = w, .text = text, .heap = { w->block, 0 } };

@@ -64,7 +64,7 @@ static sl_status find_merge(const sl_bpe *b, const struct sl_vocab_merge *m, siz
     const sl_lexicon *x = b->lexicon;
     size_t bytes = 0;
     if (!sl_add_ok(m->left.len, m->right.len, &bytes) || !make_room(s, bytes))
-        return sl_fail(err, SL_ENOMEM, "vocabulary: merge %zu", number);
+        return sl_fail(err, SL_ENOMEM, "vocabulary: no memory for merge %zu", number);
     size_t n_left = m->left.len, n_right = m->right.len;
     *out = (sl_merge){ -1, -1, -1, (uint32_t)number };
     if (x->how == SL_TEXT_ALPHABET) {
@@ -106,7 +106,7 @@ static sl_status add_merges(sl_bpe *b, const sl_vocab *v, bool *cut, sl_err *err
         n_slots *= 2;
     b->slot = sl_mem_alloc(n_slots * sizeof *b->slot);
     if (!b->slot)
-        return sl_fail(err, SL_ENOMEM, "%zu merges", v->n_merges);
+        return sl_fail(err, SL_ENOMEM, "no memory for %zu merges", v->n_merges);
     memset(b->slot, 0xff, n_slots * sizeof *b->slot); /* SL_NO_RANK, and no ids */
     b->mask = n_slots - 1;
     spelled scratch = { 0 };
@@ -134,7 +134,7 @@ static sl_status order_scores(sl_bpe *b, const sl_vocab *v, sl_err *err)
         return sl_fail(err, SL_EFORMAT, "vocabulary: no scores");
     b->order = sl_mem_alloc(v->n_tokens * sizeof *b->order);
     if (!b->order)
-        return sl_fail(err, SL_ENOMEM, "%zu scores", v->n_tokens);
+        return sl_fail(err, SL_ENOMEM, "no memory for %zu scores", v->n_tokens);
     for (size_t i = 0; i < v->n_tokens; i++) {
         if (isnan(v->scores[i]))
             return sl_fail(err, SL_EFORMAT, "vocabulary: the score of token %zu is not a number", i);
@@ -154,7 +154,7 @@ static sl_status find_user_tokens(sl_bpe *b, sl_err *err)
     b->user_id = sl_mem_alloc(n * sizeof *b->user_id);
     if (!text || !b->user_id) {
         sl_mem_free(text);
-        return sl_fail(err, SL_ENOMEM, "%zu tokens of the user", n);
+        return sl_fail(err, SL_ENOMEM, "no memory for %zu tokens of the user", n);
     }
     n = 0;
     for (size_t i = 0; i < x->n; i++)

@@ -21,7 +21,7 @@ sl_status sl_charsmap_init(sl_charsmap *m, sl_bytes blob, sl_err *err)
     m->strings = sl_mem_alloc(m->n_strings);
     if (!m->unit || !m->strings) {
         sl_charsmap_fini(m);
-        return sl_fail(err, SL_ENOMEM, "precompiled_charsmap: %zu bytes", blob.len);
+        return sl_fail(err, SL_ENOMEM, "precompiled_charsmap: no memory for %zu bytes", blob.len);
     }
     for (size_t i = 0; i < m->n_units; i++)
         m->unit[i] = sl_load_le32(blob.data + 4 + 4 * i);

@@ -166,7 +166,7 @@ static sl_status keep_steps(sl_decoder *d, const sl_vocab *v, sl_err *err)
     bool fused = false, stripped = false;
     d->step = sl_arena_alloc(&d->arena, v->n_decoders, sizeof *d->step);
     if (!d->step)
-        return sl_fail(err, SL_ENOMEM, "%zu steps of a decoder", v->n_decoders);
+        return sl_fail(err, SL_ENOMEM, "no memory for %zu steps of a decoder", v->n_decoders);
     for (size_t i = 0; i < v->n_decoders; i++) {
         sl_decode_step s = v->decoders[i];
         sl_status rc = check_step(&s, err);
@@ -183,7 +183,7 @@ static sl_status keep_steps(sl_decoder *d, const sl_vocab *v, sl_err *err)
         if (s.kind == SL_DECODE_FUSE || (fused && s.kind == SL_DECODE_STRIP))
             continue; /* done */
         if (!keep_bytes(d, &s.pattern) || !keep_bytes(d, &s.text))
-            return sl_fail(err, SL_ENOMEM, "%zu steps of a decoder", v->n_decoders);
+            return sl_fail(err, SL_ENOMEM, "no memory for %zu steps of a decoder", v->n_decoders);
         d->step[d->n_steps++] = s;
     }
     return SL_OK;
@@ -217,7 +217,7 @@ static sl_status decode_all(sl_decoder *d, const sl_vocab *v, const sl_bytes *to
     sl_status rc = SL_OK;
     d->offset = sl_mem_alloc((v->n_tokens + 1) * sizeof *d->offset);
     if (!d->offset)
-        return sl_fail(err, SL_ENOMEM, "%zu decoded tokens", v->n_tokens);
+        return sl_fail(err, SL_ENOMEM, "no memory for %zu decoded tokens", v->n_tokens);
     for (size_t i = 0; i < v->n_tokens && all.len <= UINT32_MAX; i++) {
         d->offset[i] = (uint32_t)all.len;
         const sl_bytes stored = tokens[i].len > 0 ? tokens[i] : (sl_bytes){ "", 0 };
@@ -230,7 +230,7 @@ static sl_status decode_all(sl_decoder *d, const sl_vocab *v, const sl_bytes *to
         rc = sl_fail(err, SL_EFORMAT, "vocabulary: 4 GiB of decoded text");
     d->text = all.failed || rc != SL_OK ? NULL : sl_mem_alloc(all.len);
     if (rc == SL_OK && !d->text)
-        rc = sl_fail(err, SL_ENOMEM, "%zu decoded tokens", v->n_tokens);
+        rc = sl_fail(err, SL_ENOMEM, "no memory for %zu decoded tokens", v->n_tokens);
     if (rc == SL_OK && all.len > 0)
         memcpy(d->text, all.data, all.len);
     sl_str_fini(&all);
@@ -244,7 +244,7 @@ static sl_status decode_with(sl_decoder *d, const sl_vocab *v, const sl_decode_o
 {
     sl_bytes *tokens = sl_mem_alloc(v->n_tokens * sizeof *tokens);
     if (!tokens)
-        return sl_fail(err, SL_ENOMEM, "%zu decoded tokens", v->n_tokens);
+        return sl_fail(err, SL_ENOMEM, "no memory for %zu decoded tokens", v->n_tokens);
     if (v->n_tokens > 0)
         memcpy(tokens, v->tokens, v->n_tokens * sizeof *tokens);
     for (size_t i = 0; i < n_other; i++)

@@ -173,7 +173,7 @@ sl_status sl_lexicon_init(sl_lexicon *x, const sl_vocab *v, sl_err *err)
     x->slot = sl_mem_zalloc(n_slots, sizeof *x->slot);
     if (!x->text || !x->offset || !x->kind || !x->slot) {
         sl_lexicon_fini(x);
-        return sl_fail(err, SL_ENOMEM, "a vocabulary of %zu tokens", v->n_tokens);
+        return sl_fail(err, SL_ENOMEM, "no memory for a vocabulary of %zu tokens", v->n_tokens);
     }
     x->n = v->n_tokens;
     x->mask = n_slots - 1;

@@ -135,7 +135,7 @@ sl_status sl_norm_form(sl_norm_kind form, sl_norm_work *w, sl_bytes in, sl_str *
             end += bytes;
         }
         if (end > at && !convert(form, w, (sl_bytes){ in.data + at, end - at }, out))
-            return sl_fail(err, SL_ENOMEM, "normalising %zu bytes of text", in.len);
+            return sl_fail(err, SL_ENOMEM, "no memory for normalising %zu bytes of text", in.len);
         at = end;
         if (at < in.len && (unsigned char)in.data[at] >= 0x80) { /* a character that is not known */
             sl_str_append(out, in.data + at, sl_utf8_length((unsigned char)in.data[at]));

@@ -29,7 +29,7 @@ static sl_status keep_bytes(sl_norm *n, sl_bytes *s, sl_err *err)
 {
     char *copy = sl_arena_memdup(&n->arena, s->data, s->len);
     if (!copy)
-        return sl_fail(err, SL_ENOMEM, "%zu bytes of a normalizer", s->len);
+        return sl_fail(err, SL_ENOMEM, "no memory for %zu bytes of a normalizer", s->len);
     s->data = copy;
     return SL_OK;
 }
@@ -48,7 +48,7 @@ static sl_status user_tokens(sl_norm *n, const sl_lexicon *x, sl_err *err)
         return SL_OK;
     sl_bytes *text = sl_mem_zalloc(x->n, sizeof *text);
     if (!text)
-        return sl_fail(err, SL_ENOMEM, "a table of %zu tokens", x->n);
+        return sl_fail(err, SL_ENOMEM, "no memory for a table of %zu tokens", x->n);
     for (size_t i = 0; i < x->n; i++)
         if (sl_lexicon_kind(x, i) == SL_TOKEN_USER)
             text[i] = sl_lexicon_bytes(x, i);
@@ -86,10 +86,10 @@ sl_status sl_norm_create(sl_norm **out, const sl_vocab *v, const sl_lexicon *x, 
         return SL_OK;
     sl_norm *n = sl_mem_zalloc(1, sizeof *n);
     if (!n)
-        return sl_fail(err, SL_ENOMEM, "%zu bytes for a normalizer", sizeof *n);
+        return sl_fail(err, SL_ENOMEM, "no memory for %zu bytes for a normalizer", sizeof *n);
     sl_arena_init(&n->arena, 1024);
     n->step = sl_mem_zalloc(v->n_norms, sizeof *n->step);
-    sl_status rc = n->step ? SL_OK : sl_fail(err, SL_ENOMEM, "%zu steps of a normalizer", v->n_norms);
+    sl_status rc = n->step ? SL_OK : sl_fail(err, SL_ENOMEM, "no memory for %zu steps of a normalizer", v->n_norms);
     while (rc == SL_OK && n->n < v->n_norms) {
         const size_t i = n->n++; /* counted first: what is half made is freed as well */
         rc = make_step(n, &n->step[i], &v->norms[i], x, err);
@@ -308,7 +308,7 @@ sl_status sl_norm_apply(const sl_norm *n, sl_norm_work *w, sl_bytes text, bool i
         if (rc != SL_OK)
             return rc;
         if (to->failed)
-            return sl_fail(err, SL_ENOMEM, "normalising %zu bytes of text", text.len);
+            return sl_fail(err, SL_ENOMEM, "no memory for normalising %zu bytes of text", text.len);
         *out = (sl_bytes){ to->data ? to->data : "", to->len };
     }
     return SL_OK;

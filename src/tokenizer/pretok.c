@@ -85,7 +85,7 @@ static sl_status copy_steps(sl_pretok *p, const sl_pretok_step *steps, size_t n,
             return sl_fail(err, SL_EFORMAT, "pre-tokenizer: step %zu: a text that is no UTF-8", i + 1);
         to->text = sl_arena_memdup(&p->arena, from->text.data, from->text.len);
         if (!to->text)
-            return sl_fail(err, SL_ENOMEM, "the pre-tokenizer's steps");
+            return sl_fail(err, SL_ENOMEM, "no memory for the pre-tokenizer's steps");
     }
     /* The pieces of a last BYTE_LEVEL are bytes anyway. */
     while (p->n_steps > 0 && p->steps[p->n_steps - 1].kind == SL_PRETOK_BYTE_LEVEL)
@@ -108,7 +108,7 @@ sl_status sl_pretok_create(sl_pretok **out, const sl_vocab *v, sl_err *err)
         return rc;
     sl_pretok *p = sl_mem_zalloc(1, sizeof *p);
     if (!p)
-        return sl_fail(err, SL_ENOMEM, "%zu bytes for the pre-tokenizer", sizeof *p);
+        return sl_fail(err, SL_ENOMEM, "no memory for %zu bytes for the pre-tokenizer", sizeof *p);
     sl_arena_init(&p->arena, 1024);
     p->whole_pieces = v->whole_pieces || (known && known->whole_pieces);
     rc = copy_steps(p, steps, n_steps, patterns, &n_patterns, err);
@@ -176,7 +176,7 @@ typedef struct level {
 
 static sl_status no_room(const splitting *s, size_t bytes)
 {
-    return sl_fail(s->err, SL_ENOMEM, "%zu bytes to cut a text", bytes);
+    return sl_fail(s->err, SL_ENOMEM, "no memory for %zu bytes to cut a text", bytes);
 }
 
 static char *reserve(struct sl_pretok_buffer *b, size_t bytes)

@@ -118,7 +118,7 @@ static sl_status find_classes(partition *p, const sl_regex_sets *sets, sl_regex_
     size_t outside[SL_COUNT(alphabet->sample)];
     size_t n = 1;
     if (!partition_init(p, sets))
-        return sl_fail(err, SL_ENOMEM, "the classes of %zu ranges of characters", sets->n_ranges);
+        return sl_fail(err, SL_ENOMEM, "no memory for the classes of %zu ranges of characters", sets->n_ranges);
     for (size_t s = 0; s < sets->n; s++) {
         n = refine(p, &sets->set[s], n, inside, outside);
         if (n > SL_COUNT(alphabet->sample))
@@ -182,7 +182,7 @@ static sl_status read_pattern(const sl_regex_pattern *pattern, sl_arena *arena, 
         return sl_fail(err, SL_EUNSUPPORTED, "a pattern of %zu characters is longer than %d", n, SL_REGEX_MAX_CHARS);
     uint32_t *c = sl_arena_alloc(arena, n + 1, sizeof *c);
     if (!c)
-        return sl_fail(err, SL_ENOMEM, "a pattern of %zu characters", n);
+        return sl_fail(err, SL_ENOMEM, "no memory for a pattern of %zu characters", n);
     n = 0;
     for (size_t i = 0; i < len;) {
         unsigned bytes = 1;
@@ -219,7 +219,7 @@ static sl_status compile_all(sl_regex *r, sl_regex_node *const *tree, const sl_r
     pcre2_general_context *general = pcre2_general_context_create(regex_alloc, regex_free, NULL);
     pcre2_compile_context *context = general ? pcre2_compile_context_create(general) : NULL;
     if (!context) {
-        rc = sl_fail(err, SL_ENOMEM, "pcre2's contexts");
+        rc = sl_fail(err, SL_ENOMEM, "no memory for pcre2's contexts");
         goto out;
     }
     pcre2_set_parens_nest_limit(context, 16 * SL_REGEX_MAX_DEPTH);
@@ -228,7 +228,8 @@ static sl_status compile_all(sl_regex *r, sl_regex_node *const *tree, const sl_r
         sl_regex_emit(tree[i], sets, alphabet, &bytes);
         if (bytes.len == 0)
             sl_str_puts(&bytes, "(?:)"); /* pcre2 wants a string */
-        rc = bytes.failed ? sl_fail(err, SL_ENOMEM, "a pattern for pcre2") : compile(r, i, &bytes, context, err);
+        rc = bytes.failed ? sl_fail(err, SL_ENOMEM, "no memory for a pattern for pcre2")
+                          : compile(r, i, &bytes, context, err);
         if (rc != SL_OK && r->n > 1)
             sl_fail_in(err, rc, "pattern %zu", i + 1);
     }
@@ -251,7 +252,7 @@ sl_status sl_regex_create(sl_regex **out, const sl_regex_pattern *patterns, size
     sl_regex_sets *sets = sl_mem_zalloc(1, sizeof *sets);
     sl_regex_node **tree = sl_arena_alloc(&arena, n, sizeof(sl_regex_node *));
     if (!r || !sets || !tree || !(r->code = sl_mem_zalloc(n, sizeof *r->code))) {
-        rc = sl_fail(err, SL_ENOMEM, "%zu patterns", n);
+        rc = sl_fail(err, SL_ENOMEM, "no memory for %zu patterns", n);
         goto out;
     }
     r->n = n;
@@ -264,7 +265,7 @@ sl_status sl_regex_create(sl_regex **out, const sl_regex_pattern *patterns, size
     if (rc == SL_OK)
         rc = find_classes(&parts, sets, &alphabet, err);
     if (rc == SL_OK && !build_class_table(r, &parts))
-        rc = sl_fail(err, SL_ENOMEM, "the table of character classes");
+        rc = sl_fail(err, SL_ENOMEM, "no memory for the table of character classes");
     if (rc == SL_OK)
         rc = compile_all(r, tree, sets, &alphabet, err);
     if (rc == SL_OK) {
@@ -316,7 +317,7 @@ static sl_status work_prepare(sl_regex_work *w, sl_err *err)
     if (w->stack && !w->limits)
         w->limits = pcre2_match_context_create(w->general);
     if (!w->limits)
-        return sl_fail(err, SL_ENOMEM, "the work space of a pattern");
+        return sl_fail(err, SL_ENOMEM, "no memory for the work space of a pattern");
     pcre2_set_heap_limit(w->limits, HEAP_KIB);
     pcre2_jit_stack_assign(w->limits, NULL, w->stack);
     return SL_OK;
@@ -370,7 +371,7 @@ sl_status sl_regex_find(const sl_regex *r, size_t number, sl_regex_work *w, cons
         *first = span[0];
         *end = span[1];
     } else if (rc == PCRE2_ERROR_NOMEMORY) {
-        return sl_fail(err, SL_ENOMEM, "matching a pattern");
+        return sl_fail(err, SL_ENOMEM, "no memory for matching a pattern");
     } else if (rc != PCRE2_ERROR_NOMATCH) {
         return sl_fail(err, SL_EUNSUPPORTED,
                        "pattern %zu needs too many steps or too much memory on this text (pcre2 error %d)", number + 1,
@@ -404,7 +405,7 @@ sl_status sl_regex_scan_begin(sl_regex_scan *s, const sl_regex *r, size_t number
         w->classes_bytes = 0;
         w->classes = sl_mem_alloc(n_chars);
         if (!w->classes)
-            return sl_fail(err, SL_ENOMEM, "%zu bytes for the classes of a text's characters", n_chars);
+            return sl_fail(err, SL_ENOMEM, "no memory for %zu bytes for the classes of a text's characters", n_chars);
         w->classes_bytes = n_chars;
     }
     sl_regex_classes(r, text, len, w->classes);

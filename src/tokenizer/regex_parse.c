@@ -33,7 +33,7 @@ bool sl_regex_refuse(sl_regex_reader *r, sl_status status, size_t at, const char
 static sl_regex_node *no_memory(sl_regex_reader *r)
 {
     if (r->status == SL_OK)
-        r->status = sl_fail(r->err, SL_ENOMEM, "the tree of a pattern");
+        r->status = sl_fail(r->err, SL_ENOMEM, "no memory for the tree of a pattern");
     return NULL;
 }
 

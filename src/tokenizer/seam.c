@@ -40,7 +40,7 @@ sl_status sl_seam_init(sl_bpe *b, sl_err *err)
 {
     b->seams = sl_mem_zalloc(((size_t)1 << (b->chars ? BITS_CHARS : BITS_BYTES)) / 64, sizeof *b->seams);
     if (!b->seams)
-        return sl_fail(err, SL_ENOMEM, "the vocabulary's table of neighbours");
+        return sl_fail(err, SL_ENOMEM, "no memory for the vocabulary's table of neighbours");
     for (size_t i = 0; i < b->lexicon->n; i++) {
         const sl_bytes s = sl_lexicon_bytes(b->lexicon, i);
         mark(b, s.data, s.len);

@@ -103,7 +103,7 @@ static sl_status keep_around(sl_tokenizer *t, const sl_vocab *v, sl_err *err)
 {
     t->around = sl_mem_zalloc(v->n_prefix + v->n_suffix, sizeof *t->around);
     if (!t->around)
-        return sl_fail(err, SL_ENOMEM, "%zu ids around a text", v->n_prefix + v->n_suffix);
+        return sl_fail(err, SL_ENOMEM, "no memory for %zu ids around a text", v->n_prefix + v->n_suffix);
     t->n_prefix = v->n_prefix;
     t->n_suffix = v->n_suffix;
     for (size_t i = 0; i < v->n_prefix; i++)
@@ -143,7 +143,7 @@ static sl_status normal_text(const sl_tokenizer *t, sl_norm_work *w, sl_arena *a
         return rc;
     char *copy = sl_arena_memdup(arena, form.data, form.len);
     *text = (sl_bytes){ copy, form.len };
-    return copy ? SL_OK : sl_fail(err, SL_ENOMEM, "%zu bytes of an added token", form.len);
+    return copy ? SL_OK : sl_fail(err, SL_ENOMEM, "no memory for %zu bytes of an added token", form.len);
 }
 
 /* In small letters, since a template may change the case of what people wrote. */
@@ -153,7 +153,7 @@ static sl_status lower_text(sl_arena *arena, sl_bytes *text, sl_err *err)
     for (size_t i = 0; copy && i < text->len; i++)
         copy[i] = sl_added_lower(copy[i]);
     *text = (sl_bytes){ copy, text->len };
-    return copy ? SL_OK : sl_fail(err, SL_ENOMEM, "%zu bytes of an added token", text->len);
+    return copy ? SL_OK : sl_fail(err, SL_ENOMEM, "no memory for %zu bytes of an added token", text->len);
 }
 
 /* The tokens that `what` chooses, with the texts that they are matched by. */
@@ -179,7 +179,7 @@ static sl_status choice_init(choice *c, const sl_tokenizer *t, const sl_vocab *v
     c->which = sl_mem_alloc(v->n_added * sizeof *c->which);
     c->text = sl_mem_alloc(v->n_added * sizeof *c->text);
     if (!c->which || !c->text)
-        return sl_fail(err, SL_ENOMEM, "%zu added tokens", v->n_added);
+        return sl_fail(err, SL_ENOMEM, "no memory for %zu added tokens", v->n_added);
     c->n = choose(t, v, what, c->which);
     sl_status rc = SL_OK;
     for (size_t i = 0; i < c->n && rc == SL_OK; i++) {
@@ -210,7 +210,7 @@ static sl_status make_decoder(sl_tokenizer *t, const sl_vocab *v, sl_err *err)
     sl_decode_other *other = NULL;
     sl_status rc = choice_init(&c, t, v, NORMALIZED, err);
     if (rc == SL_OK && !(other = sl_mem_alloc(c.n * sizeof *other)))
-        rc = sl_fail(err, SL_ENOMEM, "%zu added tokens", c.n);
+        rc = sl_fail(err, SL_ENOMEM, "no memory for %zu added tokens", c.n);
     for (size_t i = 0; rc == SL_OK && i < c.n; i++)
         other[i] = (sl_decode_other){ v->added[c.which[i]].id, c.text[i] };
     if (rc == SL_OK)
@@ -274,7 +274,7 @@ sl_status sl_tokenizer_create(sl_tokenizer **out, const sl_vocab *v, sl_err *err
     *out = NULL;
     sl_tokenizer *t = sl_mem_zalloc(1, sizeof *t);
     if (!t)
-        return sl_fail(err, SL_ENOMEM, "%zu bytes for a tokenizer", sizeof *t);
+        return sl_fail(err, SL_ENOMEM, "no memory for %zu bytes for a tokenizer", sizeof *t);
     t->model = v->model;
     t->bos = v->bos;
     t->unk = v->unk;

@@ -129,7 +129,7 @@ sl_status sl_trie_init(sl_trie *t, const sl_bytes *text, size_t n, sl_err *err)
         range = sl_mem_alloc(2 * t->n * sizeof *range);
     }
     if (!e || (kept > 0 && (!t->node || !t->label || !range))) {
-        rc = sl_fail(err, SL_ENOMEM, "a table of %zu tokens", n);
+        rc = sl_fail(err, SL_ENOMEM, "no memory for a table of %zu tokens", n);
         sl_trie_fini(t);
     } else if (kept > 0) {
         range[0] = 0;

@@ -22,7 +22,7 @@ static sl_status copy_scores(sl_unigram *u, const sl_vocab *v, sl_err *err)
         return sl_fail(err, SL_EFORMAT, "vocabulary: no scores");
     u->score = sl_mem_alloc(v->n_tokens * sizeof *u->score);
     if (!u->score)
-        return sl_fail(err, SL_ENOMEM, "%zu scores", v->n_tokens);
+        return sl_fail(err, SL_ENOMEM, "no memory for %zu scores", v->n_tokens);
     for (size_t i = 0; i < v->n_tokens; i++) {
         const sl_token_kind kind = sl_lexicon_kind(u->lexicon, i);
         if (isnan(v->scores[i]))
@@ -42,7 +42,7 @@ static sl_status make_trie(sl_unigram *u, sl_err *err)
     const sl_lexicon *x = u->lexicon;
     sl_bytes *text = sl_mem_zalloc(x->n, sizeof *text);
     if (!text)
-        return sl_fail(err, SL_ENOMEM, "a table of %zu tokens", x->n);
+        return sl_fail(err, SL_ENOMEM, "no memory for a table of %zu tokens", x->n);
     for (size_t i = 0; i < x->n; i++)
         if (!(x->kind[i] & SL_LEXICON_VERBATIM))
             text[i] = sl_lexicon_bytes(x, i);
@@ -218,7 +218,7 @@ sl_status sl_unigram_encode(const sl_unigram *u, sl_unigram_work *w, const char 
     if (!w->nodes) {
         w->nodes = sl_mem_alloc(2 * FLUSH_FROM * sizeof(node));
         if (!w->nodes)
-            return sl_fail(err, SL_ENOMEM, "cutting a text into tokens");
+            return sl_fail(err, SL_ENOMEM, "no memory for cutting a text into tokens");
         w->n_nodes = (size_t)2 * FLUSH_FROM;
     }
     window win = { .at = w->nodes, .n = w->n_nodes };
@@ -234,7 +234,7 @@ sl_status sl_unigram_encode(const sl_unigram *u, sl_unigram_work *w, const char 
             win.at[0] = (node){ sum, -1, 0 };
         }
         if (rc == SL_OK && !forward(u, w, &win, text, len, i))
-            rc = sl_fail(err, SL_ENOMEM, "cutting %zu bytes of text without a break", len);
+            rc = sl_fail(err, SL_ENOMEM, "no memory for cutting %zu bytes of text without a break", len);
     }
     if (rc == SL_OK && len > win.origin)
         rc = emit_path(u, win.at, text + win.origin, (uint32_t)(len - win.origin), ids, err);

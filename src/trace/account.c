@@ -71,7 +71,7 @@ sl_status sl_trace_steps(const sl_trace *t, uint64_t from_ns, uint64_t to_ns, sl
         cap += sl_trace_kept(t, thread);
     sl_interval *found = sl_mem_zalloc(cap + 1, sizeof *found);
     if (!found)
-        return sl_fail(err, SL_ENOMEM, "the steps of the trace");
+        return sl_fail(err, SL_ENOMEM, "no memory for the steps of the trace");
     for (size_t thread = 0; thread < t->n_threads; thread++)
         for (size_t i = 0; i < sl_trace_kept(t, thread); i++) {
             const sl_span *s = sl_trace_span(t, thread, i);
@@ -311,7 +311,7 @@ sl_status sl_trace_account(const sl_trace *t, const sl_interval *steps, size_t n
     if (ok)
         return SL_OK;
     sl_account_fini(out);
-    return sl_fail(err, SL_ENOMEM, "the account of the trace");
+    return sl_fail(err, SL_ENOMEM, "no memory for the account of the trace");
 }
 
 void sl_account_fini(sl_account *a)

@@ -22,7 +22,7 @@ sl_status sl_trace_create(sl_trace **out, size_t n_threads, size_t capacity, sl_
         sl_mul_ok(capacity, sizeof(sl_span), &ring_bytes))
         t = sl_mem_zalloc(1, head_bytes);
     if (!t)
-        return sl_fail(err, SL_ENOMEM, "trace: %zu threads, %zu spans each", n_threads, capacity);
+        return sl_fail(err, SL_ENOMEM, "trace: no memory for %zu threads, %zu spans each", n_threads, capacity);
     t->capacity = capacity;
     t->ring_bytes = ring_bytes;
     for (; t->n_threads < n_threads; t->n_threads++) {
@@ -30,7 +30,7 @@ sl_status sl_trace_create(sl_trace **out, size_t n_threads, size_t capacity, sl_
         sl_span *spans = sl_mem_map(ring_bytes);
         if (!spans) {
             sl_trace_destroy(t);
-            return sl_fail(err, SL_ENOMEM, "trace: %zu threads, %zu spans each", n_threads, capacity);
+            return sl_fail(err, SL_ENOMEM, "trace: no memory for %zu threads, %zu spans each", n_threads, capacity);
         }
         t->rings[t->n_threads].spans = spans;
     }
