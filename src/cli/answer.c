@@ -350,7 +350,7 @@ void sl_answers_tell(const sl_answer *a, size_t n, const sl_session *s)
     sl_str_printf(&text[PART_PROMPT], ", %.1f tokens/s", sl_answers_prompt_rate(a, n));
     sl_str_printf(&text[PART_SAID], "generated %zu token%s, %.1f tokens/s", said, sl_cli_s(said),
                   sl_answers_rate(a, n));
-    if (n == 1)
+    if (n == 1 && !(interrupted && !said)) /* else some of the prompt may not have been read */
         sl_str_printf(&text[PART_CONTEXT], "context %zu of %zu", a->n_prompt + said, info.n_ctx);
     if (interrupted)
         sl_str_puts(&text[PART_INTERRUPTED], "interrupted");

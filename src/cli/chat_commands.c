@@ -169,7 +169,7 @@ static const command commands[] = {
     { "/system", "TEXT", "set the system message; \"\" removes it, nothing shows it", SL_CHAT_TAKES_TEXT, set_system },
     { "/regen", "", "answer the last message again, with another seed", SL_CHAT_TAKES_TEXT, regenerate },
     { "/undo", "", "take back the last message and its answer", SL_CHAT_TAKES_TEXT, undo },
-    { "/save", "FILE", "write the conversation, as `sluice render --request` reads it", SL_CHAT_TAKES_PATH, save },
+    { "/save", "FILE", "write the conversation as `sluice render --request` reads it", SL_CHAT_TAKES_PATH, save },
     { "/load", "FILE", "go on with a conversation from a file", SL_CHAT_TAKES_PATH, load },
     { "/thinking", "WORD", "show, fold (a line with its length) or hide the reasoning", SL_CHAT_TAKES_THINKING,
       set_thinking },
@@ -188,12 +188,12 @@ static sl_exit help(sl_talk *t, const char *argument)
         snprintf(left, sizeof left, "%s %s", commands[i].name, commands[i].argument);
         fprintf(stderr, "  %-16s %s\n", left, commands[i].help);
     }
-    fputs("  @FILE            in a message: the file's text goes with it; @\"A FILE\" with spaces\n"
+    fputs("  @FILE            in a message: the file's text goes along; @\"A FILE\" with spaces\n"
           "  // and @@        a / or @ that means itself\n"
           "  \\ at the end     the message goes on in the next line\n"
           "  \"\"\" ... \"\"\"      several lines, in which nothing has a meaning\n"
-          "Tab completes commands and paths, arrow up brings back. Ctrl-C ends an answer or clears the\n"
-          "line; twice, or Ctrl-D on an empty line, leaves.\n",
+          "Tab completes commands and paths, arrow up brings back. Ctrl-C ends an answer\n"
+          "or clears the line; twice, or Ctrl-D on an empty line, leaves.\n",
           stderr);
     return SL_EXIT_OK;
 }

@@ -377,6 +377,14 @@ class Keys(Parrot):
 
 
 class Commands(Parrot):
+    def test_help_fits_80_columns(self):
+        t = self.start(columns=80)
+        t.type(b"/help\r")
+        for line in plain(t.until(b"leaves.")).splitlines():
+            self.assertLess(len(line), 80, line)
+        t.until(b"> ")
+        self.leave(t)
+
     def test_help_and_unknown_words(self):
         t = self.start()
         t.type(b"/help\r")
@@ -792,7 +800,7 @@ class DefaultModel(unittest.TestCase):
             t.until(b"reading: ")
             begin = time.monotonic()
             t.type(CTRL_C)
-            t.until(b"as if it had not been asked")
+            self.assertNotIn(b"context ", t.until(b"as if it had not been asked"))  # it is not full of that
             self.assertLess(time.monotonic() - begin, 3)
             t.until(b"> ")
             t.type(b"Hi.\r")
