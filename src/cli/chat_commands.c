@@ -188,7 +188,7 @@ static sl_exit help(sl_talk *t, const char *argument)
         snprintf(left, sizeof left, "%s %s", commands[i].name, commands[i].argument);
         fprintf(stderr, "  %-16s %s\n", left, commands[i].help);
     }
-    fputs("  @FILE            in a message: the file's text goes along; @\"A FILE\" with spaces\n"
+    fputs("  @FILE            in a message: with the file's text; @\"A FILE\" for spaces\n"
           "  // and @@        a / or @ that means itself\n"
           "  \\ at the end     the message goes on in the next line\n"
           "  \"\"\" ... \"\"\"      several lines, in which nothing has a meaning\n"
