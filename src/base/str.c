@@ -79,16 +79,29 @@ void sl_str_fini(sl_str *s)
     *s = (sl_str){ 0 };
 }
 
-sl_size_text sl_bytes_text(size_t bytes)
+/* In the largest unit of which it has one, to a digit behind the point below 100; units[0] is of the number as it is.
+ */
+static sl_size_text scaled(size_t n, double step, const char *const *units, size_t n_units)
 {
-    static const char *const units[] = { "bytes", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB" };
     sl_size_text t;
     size_t i = 0;
-    double value = (double)bytes;
-    for (; value >= 1024 * 0.99995 && i + 1 < SL_COUNT(units); i++)
-        value /= 1024;
-    snprintf(t.text, sizeof t.text, "%.*f %s", i && value < 99.95 ? 1 : 0, value, bytes == 1 ? "byte" : units[i]);
+    double value = (double)n;
+    for (; value >= step * 0.99995 && i + 1 < n_units; i++)
+        value /= step;
+    snprintf(t.text, sizeof t.text, "%.*f%s", i && value < 99.95 ? 1 : 0, value, units[i]);
     return t;
+}
+
+sl_size_text sl_bytes_text(size_t bytes)
+{
+    const char *const units[] = { bytes == 1 ? " byte" : " bytes", " KiB", " MiB", " GiB", " TiB", " PiB", " EiB" };
+    return scaled(bytes, 1024, units, SL_COUNT(units));
+}
+
+sl_size_text sl_count_text(size_t n)
+{
+    static const char *const units[] = { "", " K", " M", " B", " T" };
+    return scaled(n, 1000, units, SL_COUNT(units));
 }
 
 bool sl_read_size(const char *text, size_t whole, size_t *out)

@@ -12,6 +12,7 @@ typedef struct sl_size_text {
     char text[24];
 } sl_size_text;
 sl_size_text sl_bytes_text(size_t bytes); /* "93.8 MiB" */
+sl_size_text sl_count_text(size_t n);     /* "134.5 M" */
 /* "1024", "512M", "4G", "80%": bytes, in powers of 1024 (a B or iB may follow), or a share of `whole`, up to all.
  * False: no such size, or above SIZE_MAX. */
 bool sl_read_size(const char *text, size_t whole, size_t *out);

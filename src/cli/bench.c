@@ -248,9 +248,9 @@ static sl_exit print_json(const sl_benching *b, const sl_model_info *model, cons
 static void print_table(const sl_benching *b, const sl_model_info *model, const sl_engine_info *e)
 {
     printf("%s: %s parameters, %s, %s, %zu thread%s, activations %s, KV cache %s\n", model->name,
-           sl_cli_count(model->n_params).text, sl_cli_bytes(model->weight_bytes).text, e->isa, e->n_threads,
+           sl_count_text(model->n_params).text, sl_bytes_text(model->weight_bytes).text, e->isa, e->n_threads,
            sl_cli_s(e->n_threads), e->act, e->kv_type);
-    printf("loaded in %.2f s, peak memory %s, %lld run%s each\n\n", b->session.load_s, sl_cli_bytes(b->peak_rss).text,
+    printf("loaded in %.2f s, peak memory %s, %lld run%s each\n\n", b->session.load_s, sl_bytes_text(b->peak_rss).text,
            (long long)b->args->repeats, sl_cli_s((size_t)b->args->repeats));
     printf("%-16s %10s %10s %10s %9s %9s\n", "test", "tokens/s", "min", "max", "of roof", "GB/s");
     for (size_t i = 0; i < b->n; i++) {

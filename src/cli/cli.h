@@ -116,10 +116,8 @@ bool sl_cli_progress_wanted(bool quiet); /* stderr is a terminal that knows how 
 void sl_cli_progress(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 void sl_cli_progress_end(void);
 
-sl_size_text sl_cli_bytes(size_t bytes); /* "93.8 MiB" */
-sl_size_text sl_cli_count(size_t n);     /* "134.5 M" */
-const char *sl_cli_s(size_t n);          /* of a plural: "" for 1 */
-double sl_cli_now(void);                 /* monotonic seconds */
+const char *sl_cli_s(size_t n); /* of a plural: "" for 1 */
+double sl_cli_now(void);        /* monotonic seconds */
 
 /* The whole of a file, or of stdin for "-"; 1 GiB at most. SL_EIO, SL_ENOTFOUND, SL_ENOMEM, SL_EUNSUPPORTED. */
 sl_status sl_cli_read_file(const char *path, sl_str *out, sl_err *err);

@@ -70,7 +70,7 @@ static void print_tensors(const sl_model *m, size_t n_tensors)
         char shape[96];
         sl_model_tensor(m, i, &t);
         shape_text(&t, shape, sizeof shape);
-        printf("  %-36s %-7s [%s]  %s%s\n", t.name, t.format, shape, sl_cli_bytes(t.bytes).text,
+        printf("  %-36s %-7s [%s]  %s%s\n", t.name, t.format, shape, sl_bytes_text(t.bytes).text,
                t.supported ? "" : "  not supported");
     }
 }
@@ -81,7 +81,7 @@ static void print_classes(const sl_model *m, size_t n_tensors)
     const size_t n = classify(m, n_tensors, c);
     printf("\nweights\n");
     for (size_t i = 0; i < n; i++)
-        printf("  %-20s %-7s %4zu tensors  %s%s\n", c[i].name, c[i].format, c[i].count, sl_cli_bytes(c[i].bytes).text,
+        printf("  %-20s %-7s %4zu tensors  %s%s\n", c[i].name, c[i].format, c[i].count, sl_bytes_text(c[i].bytes).text,
                c[i].supported ? "" : "  not supported");
 }
 
@@ -118,11 +118,11 @@ static void print_model(const sl_model *m, const sl_model_info *i)
     if (!sl_text_has_tokenizer(sl_model_text(m), &why))
         printf("                no tokenizer: %s\n", why.msg);
     printf("  context       %zu position%s in training\n", i->n_ctx_train, sl_cli_s(i->n_ctx_train));
-    printf("  parameters    %s (%zu)\n", sl_cli_count(i->n_params).text, i->n_params);
+    printf("  parameters    %s (%zu)\n", sl_count_text(i->n_params).text, i->n_params);
     if (i->n_experts)
-        printf("                %s (%zu) for one token, %s of the weights\n", sl_cli_count(i->n_active).text,
-               i->n_active, sl_cli_bytes(i->active_bytes).text);
-    printf("  file          %s, %zu tensor%s; chat template: %s\n", sl_cli_bytes(i->file_bytes).text, i->n_tensors,
+        printf("                %s (%zu) for one token, %s of the weights\n", sl_count_text(i->n_active).text,
+               i->n_active, sl_bytes_text(i->active_bytes).text);
+    printf("  file          %s, %zu tensor%s; chat template: %s\n", sl_bytes_text(i->file_bytes).text, i->n_tensors,
            sl_cli_s(i->n_tensors), sl_text_chat_template(sl_model_text(m), NULL) ? "yes" : "no");
     print_sampling(m);
 }
@@ -131,18 +131,18 @@ static void print_memory(const sl_memory *m, const sl_engine_options *o, bool co
 {
     const size_t n_seqs = SL_MAX(o->n_seqs, (size_t)1);
     printf("\nmemory for %zu position%s x %zu sequence%s\n", m->n_ctx, sl_cli_s(m->n_ctx), n_seqs, sl_cli_s(n_seqs));
-    printf("  weights       %s (%s)\n", sl_cli_bytes(m->weights).text,
+    printf("  weights       %s (%s)\n", sl_bytes_text(m->weights).text,
            copied ? "copied into memory of their own" : "mapped, shared with the page cache");
-    printf("  KV cache      %s (%s, %s, taken as it fills)\n", sl_cli_bytes(m->kv).text,
+    printf("  KV cache      %s (%s, %s, taken as it fills)\n", sl_bytes_text(m->kv).text,
            o->kv_type ? o->kv_type : "f16",
            i->latent_rank ? "latent rows"
            : o->kv_layout ? o->kv_layout
                           : "grouped");
-    printf("  workspace     %s\n", sl_cli_bytes(m->workspace).text);
-    printf("  rest          %s\n", sl_cli_bytes(m->rest).text);
-    printf("  total         %s\n", sl_cli_bytes(m->weights + m->kv + m->workspace + m->rest).text);
+    printf("  workspace     %s\n", sl_bytes_text(m->workspace).text);
+    printf("  rest          %s\n", sl_bytes_text(m->rest).text);
+    printf("  total         %s\n", sl_bytes_text(m->weights + m->kv + m->workspace + m->rest).text);
     if (m->available_by)
-        printf("  to be had     %s (%s): %s\n", sl_cli_bytes(m->available).text, m->available_by,
+        printf("  to be had     %s (%s): %s\n", sl_bytes_text(m->available).text, m->available_by,
                !m->fits                                 ? "does not fit"
                : m->streamed                            ? "the weights do not stay in memory, each token reads the disk"
                : !o->n_ctx && m->n_ctx < i->n_ctx_train ? "the context is cut to fit"

@@ -16,8 +16,8 @@ static void print_row(const sl_profile_row *r, double wall_s)
     snprintf(calls, sizeof calls, "%llu", (unsigned long long)r->calls);
     print_time(r->name, calls, r->seconds, wall_s);
     if (r->bytes > 0.0 || r->ops > 0.0)
-        printf(" %9s %9s %7.2f %8.2f  %-10s %5.2f", sl_cli_bytes((size_t)r->bytes).text,
-               sl_cli_count((size_t)r->ops).text, 1e-9 * r->bytes / r->seconds, 1e-9 * r->ops / r->seconds,
+        printf(" %9s %9s %7.2f %8.2f  %-10s %5.2f", sl_bytes_text((size_t)r->bytes).text,
+               sl_count_text((size_t)r->ops).text, 1e-9 * r->bytes / r->seconds, 1e-9 * r->ops / r->seconds,
                sl_bound_name(r->bound), r->roof_share);
     else if (!r->serial)
         printf(" %9s %9s %7s %8s  %-10s %5s", "-", "-", "-", "-", sl_bound_name(r->bound), "-");
@@ -77,8 +77,8 @@ void sl_profile_print(const sl_profiled *p)
     sl_model_describe(p->session.model, &m);
     sl_engine_describe(sl_bench_engine(p->bench), &e);
     printf("%s: %s parameters, %s, %s, %zu thread%s, activations %s, KV cache %s, mode %s, fusion %s\n", m.name,
-           sl_cli_count(m.n_params).text, sl_cli_bytes(m.weight_bytes).text, e.isa, e.n_threads, sl_cli_s(e.n_threads),
-           e.act, e.kv_type, e.mode, p->args->fusion ? p->args->fusion : "all");
+           sl_count_text(m.n_params).text, sl_bytes_text(m.weight_bytes).text, e.isa, e.n_threads,
+           sl_cli_s(e.n_threads), e.act, e.kv_type, e.mode, p->args->fusion ? p->args->fusion : "all");
     print_machine(p);
     for (size_t i = 0; i < p->n; i++)
         print_phase(&p->phase[i]);

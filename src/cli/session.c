@@ -239,10 +239,10 @@ static void tell_threads(size_t asked)
 
 static void tell_pages(const char *what, const sl_page_use *u)
 {
-    fprintf(stderr, "%s: %s in memory of %s, %s in huge pages, %s locked", what, sl_cli_bytes(u->resident).text,
-            sl_cli_bytes(u->bytes).text, sl_cli_bytes(u->huge).text, sl_cli_bytes(u->locked).text);
+    fprintf(stderr, "%s: %s in memory of %s, %s in huge pages, %s locked", what, sl_bytes_text(u->resident).text,
+            sl_bytes_text(u->bytes).text, sl_bytes_text(u->huge).text, sl_bytes_text(u->locked).text);
     for (size_t i = 0; i < u->n_nodes && u->n_nodes > 1; i++)
-        fprintf(stderr, "%s%s", i ? ", " : "; on nodes ", sl_cli_bytes(u->node[i]).text);
+        fprintf(stderr, "%s%s", i ? ", " : "; on nodes ", sl_bytes_text(u->node[i]).text);
     fputc('\n', stderr);
 }
 
@@ -267,19 +267,19 @@ static void tell_placement(const sl_session *s)
 static void tell_memory(const sl_memory *m, bool copied, size_t n_ctx_train)
 {
     fprintf(stderr, "memory: weights %s (%s) + KV cache up to %s + workspace %s + other %s = %s\n",
-            sl_cli_bytes(m->weights).text, copied ? "copied" : "mapped", sl_cli_bytes(m->kv).text,
-            sl_cli_bytes(m->workspace).text, sl_cli_bytes(m->rest).text,
-            sl_cli_bytes(m->weights + m->kv + m->workspace + m->rest).text);
+            sl_bytes_text(m->weights).text, copied ? "copied" : "mapped", sl_bytes_text(m->kv).text,
+            sl_bytes_text(m->workspace).text, sl_bytes_text(m->rest).text,
+            sl_bytes_text(m->weights + m->kv + m->workspace + m->rest).text);
     if (m->n_ctx < n_ctx_train)
         fprintf(stderr,
                 "context: %zu positions of the %zu that the model was trained with, since %s is %s (-c takes another "
                 "number)\n",
-                m->n_ctx, n_ctx_train, m->available_by, sl_cli_bytes(m->available).text);
+                m->n_ctx, n_ctx_train, m->available_by, sl_bytes_text(m->available).text);
     if (m->streamed)
         fprintf(stderr,
                 "sluice: warning: the weights (%s) are more than %s (%s): they are read from the file again for every "
                 "token, at the speed of the disk\n",
-                sl_cli_bytes(m->weights).text, m->available_by, sl_cli_bytes(m->available).text);
+                sl_bytes_text(m->weights).text, m->available_by, sl_bytes_text(m->available).text);
 }
 
 sl_exit sl_session_tell(sl_session *s, const sl_args *args)
@@ -297,7 +297,7 @@ sl_exit sl_session_tell(sl_session *s, const sl_args *args)
         return SL_EXIT_OK;
     sl_model_describe(s->model, &info);
     sl_session_formats(s->model, &formats);
-    fprintf(stderr, "%s (%s, %s parameters, %s)\n", info.name, info.arch, sl_cli_count(info.n_params).text,
+    fprintf(stderr, "%s (%s, %s parameters, %s)\n", info.name, info.arch, sl_count_text(info.n_params).text,
             formats.data ? formats.data : "?");
     if (info.n_experts)
         fprintf(stderr, "experts: %zu of %zu for each token, weights %s\n", info.n_experts_used, info.n_experts,

@@ -146,23 +146,6 @@ void sl_cli_progress_end(void)
     progress_shown = false;
 }
 
-sl_size_text sl_cli_bytes(size_t bytes)
-{
-    return sl_bytes_text(bytes);
-}
-
-sl_size_text sl_cli_count(size_t n)
-{
-    static const char *const units[] = { "", " K", " M", " B", " T" };
-    sl_size_text t;
-    size_t i = 0;
-    double value = (double)n;
-    for (; value >= 1000 * 0.99995 && i + 1 < SL_COUNT(units); i++)
-        value /= 1000;
-    snprintf(t.text, sizeof t.text, "%.*f%s", i && value < 99.95 ? 1 : 0, value, units[i]);
-    return t;
-}
-
 double sl_cli_now(void)
 {
     struct timespec t;
