@@ -142,8 +142,9 @@ static bool take_token(sl_answer *a, const sl_event *event)
     a->last = now;
     a->failed |= sl_ids_push(&a->ids, event->token, NULL) ||
                  (a->logprobs_wanted && json_array_append_new(a->logprobs, sl_answer_logprob_json(a->source, event)));
+    const bool written = sl_cli_flush(); /* may end by the interruption itself */
     a->interrupted = sl_cli_interrupted();
-    return !a->failed && !a->text.failed && state == SL_PARSER_OPEN && !a->interrupted && sl_cli_flush();
+    return !a->failed && !a->text.failed && state == SL_PARSER_OPEN && !a->interrupted && written;
 }
 
 static bool on_event(void *user, const sl_event *event)

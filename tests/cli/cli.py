@@ -19,7 +19,6 @@ DATA = os.environ["TEST_DATA"]
 LLAMA = f"{DATA}/gguf/llama-small-Q4_0/llama-small-Q4_0.gguf"
 SMOLLM2 = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"),
                        "sluice/models/SmolLM2-135M-Instruct.Q4_1.gguf")
-SCALAR = os.environ.get("SLUICE_CPU") == "scalar"
 EXACT = ["--act", "f32", "--kv-type", "f32"]
 
 needs_smollm2 = unittest.skipUnless(os.path.exists(SMOLLM2), "the default model is not here: tools/fetch-model.sh")
@@ -57,6 +56,10 @@ def good(*args, **more):
     if r.code != 0:
         raise AssertionError(f"exit {r.code}: {' '.join(r.args)}\n{r.errors}")
     return r
+
+
+# Whether plain C kernels are all that this build, this CPU or SLUICE_CPU leaves.
+SCALAR = good("info", LLAMA, "--json").json["engine"]["isa"] == "scalar"
 
 
 def ids_text(ids):

@@ -1,5 +1,6 @@
 """Model files as they are met: cut into parts, with settings overridden, with damaged weights."""
 import os
+import re
 import shutil
 import struct
 import sys
@@ -107,7 +108,9 @@ class Overrides(Files):
 
 class CheckTensors(Files):
     def test_a_broken_scale(self):
-        self.assertEqual(good("info", LLAMA, "--check-tensors").text, good("info", LLAMA).text)
+        def info(*more):  # but for the free memory, which changes
+            return re.sub(r"(?m)^  to be had .*", "", good("info", LLAMA, *more).text)
+        self.assertEqual(info("--check-tensors"), info())
         path = self.dir.name + "/broken.gguf"
         shutil.copyfile(LLAMA, path)
         _, tensors = gguf.read(path)
