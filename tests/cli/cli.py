@@ -1,6 +1,7 @@
 """What the tests of the program share: running it, its data, the default model."""
 import array
 import fcntl
+import functools
 import json
 import os
 import pty
@@ -58,8 +59,10 @@ def good(*args, **more):
     return r
 
 
-# Whether plain C kernels are all that this build, this CPU or SLUICE_CPU leaves.
-SCALAR = good("info", LLAMA, "--json").json["engine"]["isa"] == "scalar"
+@functools.cache
+def scalar():
+    """Whether plain C kernels are all that this build, this CPU or SLUICE_CPU leaves."""
+    return good("info", LLAMA, "--json").json["engine"]["isa"] == "scalar"
 
 
 def ids_text(ids):

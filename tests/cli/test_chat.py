@@ -772,7 +772,7 @@ class Complaints(Parrot):
 
 
 @cli.needs_smollm2
-@unittest.skipIf(cli.SCALAR, "the default model is slow on scalar kernels")
+@unittest.skipIf(cli.scalar(), "the default model is slow on scalar kernels")
 class DefaultModel(unittest.TestCase):
     def test_chat(self):
         t = Terminal("run", SMOLLM2, "--temp", "0", "-c", "1024", "-n", "24", *EXACT)

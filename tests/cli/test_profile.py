@@ -10,7 +10,7 @@ import tempfile
 import unittest
 
 import cli
-from cli import LLAMA, SCALAR, SMOLLM2, Terminal, good, load_json, needs_smollm2, sluice
+from cli import LLAMA, SMOLLM2, Terminal, good, load_json, needs_smollm2, scalar, sluice
 
 BENCH = os.environ["BENCH_FOLDER"]
 TINY = ["--hidden", "64", "--layers", "48", "--heads", "2", "--kv-heads", "1", "--head-dim", "32", "--ffn", "128"]
@@ -117,7 +117,7 @@ class AddsUp(unittest.TestCase):
 
 
 @unittest.skipUnless(numpy, "numpy is not installed: no random models")
-@unittest.skipIf(SCALAR, "with plain C kernels these are what limits every run")
+@unittest.skipIf(scalar(), "with plain C kernels these are what limits every run")
 class Causes(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
@@ -172,7 +172,7 @@ class Causes(unittest.TestCase):
         self.assertEqual(j["limit"]["cause"], "kv-type", j["causes"])
 
 
-@unittest.skipIf(SCALAR, "there are no better kernels")
+@unittest.skipIf(scalar(), "there are no better kernels")
 class PlainKernels(unittest.TestCase):
     def test_named(self):
         r = sluice("profile", LLAMA, "-p", "0", "-n", "8", "-t", "1", "--json", "-q", env={"SLUICE_CPU": "scalar"})

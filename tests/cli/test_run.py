@@ -298,7 +298,7 @@ class Replies(unittest.TestCase):
 
 
 @cli.needs_smollm2
-@unittest.skipIf(cli.SCALAR, "the default model is slow on scalar kernels")
+@unittest.skipIf(cli.scalar(), "the default model is slow on scalar kernels")
 class DefaultModel(unittest.TestCase):
     def test_greedy_equals_reference(self):
         for prompt in load_json(f"{DATA}/smollm2/manifest.json")["prompts"]:
