@@ -39,12 +39,15 @@ typedef struct sl_model sl_model;
 SL_API sl_status sl_model_open(sl_model **out, const char *path, sl_err *err);
 /* Hears of each tensor before it is checked, with the bytes done so far and in all. */
 typedef void sl_on_check(void *user, const char *tensor, uint64_t done, uint64_t total);
+typedef void sl_on_copy(void *user, uint64_t done, uint64_t total); /* bytes of weights */
 
 typedef struct sl_model_options {
     sl_text_options text;  /* its overrides hold for all settings of the file */
     bool check_tensors;    /* read every weight; one that is no finite number: SL_EFORMAT */
     sl_on_check *on_check; /* or NULL */
     void *user;
+    bool huge_pages;     /* weights that the page cache has in small pages are read from disk again, in huge ones */
+    sl_on_copy *on_read; /* hears how far that is; or NULL */
 } sl_model_options;
 /* The same with choices; `o` may be NULL. */
 SL_API sl_status sl_model_open_with(sl_model **out, const char *path, const sl_model_options *o, sl_err *err);
@@ -97,8 +100,6 @@ SL_API const sl_text *sl_model_text(const sl_model *m); /* never NULL; lives as 
 /* ---- engines ----------------------------------------------------------------- */
 
 typedef struct sl_engine sl_engine;
-
-typedef void sl_on_copy(void *user, uint64_t done, uint64_t total); /* bytes */
 
 /* Zero is each field's default. */
 typedef struct sl_engine_options {

@@ -192,6 +192,36 @@ void sl_pages_unmap(sl_pages *p)
     *p = (sl_pages){ 0 };
 }
 
+/* ---- of mapped files ------------------------------------------------------------- */
+
+/* Whole pages that hold the range. */
+static bool advise(const void *p, size_t bytes, int advice)
+{
+    const uintptr_t page = (uintptr_t)sysconf(_SC_PAGESIZE), begin = (uintptr_t)p & ~(page - 1);
+    return madvise((void *)begin, (uintptr_t)p + bytes - begin, advice) == 0;
+}
+
+void sl_pages_ask_huge(void *map, size_t bytes)
+{
+    if (bytes >= HUGE_BYTES)
+        advise(map, bytes, MADV_HUGEPAGE); /* refused: as they are, which sl_pages_measure tells */
+}
+
+void sl_pages_evict(const void *p, size_t bytes)
+{
+    if (!advise(p, bytes, MADV_PAGEOUT))
+        advise(p, bytes, MADV_DONTNEED); /* of this process only */
+}
+
+void sl_pages_touch(const void *p, size_t bytes)
+{
+    if (advise(p, bytes, MADV_POPULATE_READ))
+        return;
+    const size_t page = (size_t)sysconf(_SC_PAGESIZE);
+    for (size_t i = 0; i < bytes; i += page)
+        (void)*((const volatile char *)p + i);
+}
+
 sl_status sl_pages_lock(const void *p, size_t bytes, sl_err *err)
 {
     return mlock(p, bytes) ? cannot_lock(bytes, err) : SL_OK;

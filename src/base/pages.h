@@ -34,6 +34,15 @@ void sl_pages_unmap(sl_pages *p); /* accepts an empty one */
 /* Bring all pages of a range into memory and keep them. SL_EUNSUPPORTED with the limit that is in the way. */
 sl_status sl_pages_lock(const void *p, size_t bytes, sl_err *err);
 
+/* Of a mapped file that nobody has read through this mapping yet: what is read from now on comes in huge pages, as far
+ * as the page cache has none of it, or has huge ones (Linux, file systems with large folios: ext4, XFS, btrfs). A page
+ * that was once read as a small one stays so in this mapping. */
+void sl_pages_ask_huge(void *map, size_t bytes);
+/* Let go of pages of a mapped file, also in the page cache unless another process has them. */
+void sl_pages_evict(const void *p, size_t bytes);
+/* Bring a range into memory. */
+void sl_pages_touch(const void *p, size_t bytes);
+
 #define SL_NODES_MAX 16
 /* Nodes with memory, in order, at most SL_NODES_MAX; one where the system tells of none. */
 size_t sl_nodes(void);

@@ -70,8 +70,8 @@ const sl_opt sl_opts_engine[] = {
     { "mlock", NULL, NULL, "bring all weights into memory first, and let nothing out of it again", SL_OPT_FLAG,
       SL_ARG(mlock), 0, 0, NULL },
     { "huge-pages", NULL, "KIND",
-      "pages of KV cache, workspace and copied weights: off (default), thp (transparent), explicit (of "
-      "vm.nr_hugepages)",
+      "thp (transparent): KV cache, workspace and weights, which are read from disk again if the page cache has them "
+      "in small pages; explicit: of vm.nr_hugepages, but for mapped weights; off (default): those that come for free",
       SL_OPT_WORD, SL_ARG(huge_pages), 0, 0, "off|thp|explicit" },
     { "numa", NULL, "HOW", "spread the same over NUMA nodes: off (default) or interleave", SL_OPT_WORD, SL_ARG(numa), 0,
       0, "off|interleave" },

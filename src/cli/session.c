@@ -17,8 +17,15 @@ static void tell_check(void *user, const char *tensor, uint64_t done, uint64_t t
     sl_cli_progress("checking %s, %.0f %%", tensor, 100.0 * (double)done / (double)total);
 }
 
+static void tell_read(void *user, uint64_t done, uint64_t total)
+{
+    (void)user;
+    sl_cli_progress("reading the weights, %.0f %%", 100.0 * (double)done / (double)total);
+}
+
 static sl_exit open_found(sl_session *s, const sl_args *args, bool text_only)
 {
+    const bool in_file = !args->no_mmap && (!args->weights || strcmp(args->weights, "map") == 0);
     sl_err err = { 0 };
     sl_str path = { 0 };
     const double begin = sl_cli_now();
@@ -26,13 +33,15 @@ static sl_exit open_found(sl_session *s, const sl_args *args, bool text_only)
                                            .overrides = args->override_kv.data,
                                            .n_overrides = args->override_kv.n },
                                  .check_tensors = args->check_tensors,
-                                 .on_check = sl_cli_progress_wanted(args->quiet) ? tell_check : NULL };
+                                 .on_check = sl_cli_progress_wanted(args->quiet) ? tell_check : NULL,
+                                 .huge_pages = args->huge_pages && strcmp(args->huge_pages, "thp") == 0 && in_file,
+                                 .on_read = sl_cli_progress_wanted(args->quiet) ? tell_read : NULL };
     struct stat sb;
     sl_exit code = sl_find_model(args->model, &path);
     if (!code && (text_only ? sl_text_open(&s->text, path.data, &o.text, &err)
                             : sl_model_open_with(&s->model, path.data, &o, &err)))
         code = err.code == SL_EINVAL ? sl_cli_usage("%s", err.msg) : sl_cli_failed("%s", err.msg);
-    if (o.check_tensors)
+    if (o.check_tensors || o.huge_pages)
         sl_cli_progress_end();
     if (!code && stat(path.data, &sb))
         code = sl_cli_failed("%s: %s", path.data, strerror(errno));

@@ -1,5 +1,6 @@
 #include "executor/model.h"
 
+#include "executor/reread.h"
 #include "formats/hf.h"
 #include "models/experts.h"
 #include "text/text.h"
@@ -38,17 +39,27 @@ void sl_model_get_sampling(const sl_model *m, sl_model_sampling *out)
     *out = m->sampling;
 }
 
+static sl_status load_net(sl_net **out, const char *path, const sl_model_options *o, sl_err *err)
+{
+    const sl_overrides overrides = { o->text.overrides, o->text.n_overrides };
+    const sl_status rc = sl_net_load(out, path, &overrides, err);
+    if (rc || !o->huge_pages || !sl_reread_huge((*out)->weights, o->on_read, o->user))
+        return rc;
+    sl_net_free(*out);
+    *out = NULL;
+    return sl_net_load(out, path, &overrides, err);
+}
+
 /* A model without a usable vocabulary still runs on token ids. */
 sl_status sl_model_open_with(sl_model **out, const char *path, const sl_model_options *given, sl_err *err)
 {
     static const sl_model_options none = { 0 };
     const sl_model_options *o = given ? given : &none;
-    const sl_overrides overrides = { o->text.overrides, o->text.n_overrides };
     *out = NULL;
     sl_model *m = sl_mem_zalloc(1, sizeof *m);
     if (!m)
         return sl_fail(err, SL_ENOMEM, "%s: no memory for the model", path);
-    sl_status rc = sl_net_load(&m->net, path, &overrides, err);
+    sl_status rc = load_net(&m->net, path, o, err);
     if (!rc)
         rc = sl_weights_name(m->net->weights, &m->name, err);
     if (!rc)

@@ -50,21 +50,9 @@ static void add_use(sl_page_use *out, const void *p, size_t bytes)
         out->node[i] += u.node[i];
 }
 
-/* Tensors lie one behind the other, in each file of the model. */
-static void add_mapped(sl_page_use *out, const sl_weights *w)
+static void add_range(void *user, const void *p, size_t bytes)
 {
-    enum { GAP = 1 << 16 };
-    const size_t n = sl_weights_count(w);
-    for (size_t i = 0, end = 0; i < n; i = end) {
-        const char *from = sl_weights_at(w, i)->tensor.data, *to = from;
-        for (end = i; end < n; end++) {
-            const char *at = sl_weights_at(w, end)->tensor.data;
-            if (end > i && (at < to || (size_t)(at - to) > GAP))
-                break;
-            to = at + sl_weights_at(w, end)->bytes;
-        }
-        add_use(out, from, (size_t)(to - from));
-    }
+    add_use(user, p, bytes);
 }
 
 void sl_engine_pages(const sl_engine *e, sl_page_use *weights, sl_page_use *kv, sl_page_use *workspace)
@@ -73,7 +61,7 @@ void sl_engine_pages(const sl_engine *e, sl_page_use *weights, sl_page_use *kv, 
     if (e->copies.n)
         add_use(weights, e->copies.block.data, e->copies.block.bytes);
     else
-        add_mapped(weights, e->model->net->weights);
+        sl_weights_ranges(e->model->net->weights, add_range, weights);
     add_use(kv, sl_kv_block(e->kv)->data, sl_kv_block(e->kv)->bytes);
     add_use(workspace, e->workspace.data, e->workspace.bytes);
 }

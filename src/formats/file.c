@@ -6,6 +6,7 @@
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+#include "base/pages.h"
 
 static sl_status map_fd(sl_file *out, int fd, sl_err *err)
 {
@@ -22,6 +23,7 @@ static sl_status map_fd(sl_file *out, int fd, sl_err *err)
     if (p == MAP_FAILED)
         return sl_fail(err, errno == ENOMEM ? SL_ENOMEM : SL_EIO, "mapping %zu bytes: %s", (size_t)sb.st_size,
                        strerror(errno));
+    sl_pages_ask_huge(p, (size_t)sb.st_size);
     *out = (sl_file){ .bytes = p, .n = (size_t)sb.st_size, .map = p, .dev = sb.st_dev, .ino = sb.st_ino };
     return SL_OK;
 }

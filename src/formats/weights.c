@@ -193,6 +193,22 @@ const sl_weight_info *sl_weights_find(const sl_weights *w, const char *name)
     return t ? &t->info : NULL;
 }
 
+void sl_weights_ranges(const sl_weights *w, void (*fn)(void *user, const void *p, size_t bytes), void *user)
+{
+    enum { GAP = 1 << 16 };
+    const size_t n = sl_weights_count(w);
+    for (size_t i = 0, end = 0; i < n; i = end) {
+        const char *from = sl_weights_at(w, i)->tensor.data, *to = from;
+        for (end = i; end < n; end++) {
+            const char *at = sl_weights_at(w, end)->tensor.data;
+            if (end > i && (at < to || (size_t)(at - to) > GAP))
+                break;
+            to = at + sl_weights_at(w, end)->bytes;
+        }
+        fn(user, from, (size_t)(to - from));
+    }
+}
+
 /* Some megabytes at a time, so that `tell` is heard often enough. */
 static sl_status check_tensor(const sl_weights *w, const sl_weight_info *t, sl_weights_tell *tell, void *user,
                               uint64_t done, uint64_t total, sl_err *err)

@@ -58,6 +58,9 @@ size_t sl_weights_count(const sl_weights *w);
 const sl_weight_info *sl_weights_at(const sl_weights *w, size_t i);
 const sl_weight_info *sl_weights_find(const sl_weights *w, const char *name); /* NULL: not there; O(1) */
 
+/* The parts of the mapped files that tensors lie in, one behind the other. */
+void sl_weights_ranges(const sl_weights *w, void (*fn)(void *user, const void *p, size_t bytes), void *user);
+
 /* Read all weights: SL_EFORMAT with the tensor and the row in which a value is no finite number or a scale is broken.
  * `tell` (may be NULL) hears of each tensor before it is read, with the bytes done so far and in all. */
 typedef void sl_weights_tell(void *user, const char *tensor, uint64_t done, uint64_t total);

@@ -3,9 +3,11 @@
 import os
 import re
 import resource
+import shutil
+import tempfile
 import unittest
 
-from cli import LLAMA, good, sluice
+from cli import LLAMA, SMOLLM2, good, needs_smollm2, sluice
 
 ONE = ["run", LLAMA, "x", "--no-template", "-n", "1"]
 
@@ -212,6 +214,22 @@ class Placement(unittest.TestCase):
             self.assertIn("transparent huge pages are switched off here", r.errors)
             self.skipTest(r.errors)
         self.assertRegex(r.errors, r"(?m)^weights: .* in huge pages")
+
+    @needs_smollm2
+    def test_a_file_in_huge_pages(self):
+        """What was written lies in small pages; asked for huge ones, it is read again, to the same answer."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "model.gguf")
+            with open(SMOLLM2, "rb") as f, open(path, "wb") as g:
+                shutil.copyfileobj(f, g)
+                os.fsync(g.fileno())
+            options = ["hello", "--no-template", "--temp", "0", "-n", "3"]
+            plain, r = good("run", path, *options), sluice("run", path, *options, "--huge-pages", "thp")
+            if r.code == 1:
+                self.assertIn("transparent huge pages are switched off here", r.errors)
+                self.skipTest(r.errors)
+            self.assertEqual(plain.text, r.text)
+            self.assertRegex(r.errors, r"(?m)^weights: .* in huge pages")
 
     def test_words(self):
         for option in ("--weights=disk", "--huge-pages=1G", "--numa=distribute", "--pin=yes"):
