@@ -72,6 +72,7 @@ const char *sl_op_kind_name(sl_op_kind kind)
         [SL_OP_ADD] = "add",
         [SL_OP_SILU] = "silu",
         [SL_OP_MUL] = "mul",
+        [SL_OP_CLAMPED_GLU] = "clamped_glu",
         [SL_OP_MIXTURE] = "mixture",
         [SL_OP_ROUTE] = "route",
         [SL_OP_EXPERTS] = "experts",

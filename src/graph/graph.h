@@ -16,6 +16,7 @@
  *   or, instead of the last two, a mixture of experts: all of it is one operation
  *   normed router, experts,  MIXTURE pre=norm           NORM LINEAR ROUTE EXPERTS EXPERTS SILU MUL EXPERTS COMBINE
  *   shared expert, residual                             (LINEAR LINEAR SILU MUL LINEAR (LINEAR GATE) ADD) ADD
+ *                                                       gpt-oss: CLAMPED_GLU instead of SILU MUL
  *
  *   or, instead of the first two, multi-head latent attention, in one of two forms
  *   queries, latents         LINEAR pre=norm, once, twice, and once (the ranks' norms are prologues)
@@ -64,6 +65,7 @@ typedef enum sl_op_kind {
     SL_OP_ADD,          /* out = in[0] + in[1] */
     SL_OP_SILU,         /* out = silu(in[0]) */
     SL_OP_MUL,          /* out = in[0] * in[1] */
+    SL_OP_CLAMPED_GLU,  /* in gate, up; out as the mixture's glu says */
     SL_OP_MIXTURE,      /* out = in[1] + experts of prologue(in[0]), see sl_mixture */
     SL_OP_ROUTE,        /* in logits [T][E]; out picks [T][2 K]: K experts as whole numbers, then their weights */
     SL_OP_EXPERTS,      /* in x [T][cols] or [T][K*cols], picks; out [T][K*rows]: each slot by its expert's matrix */
@@ -104,8 +106,10 @@ typedef struct sl_heads {
     bool rope_adjacent;           /* pairs (2i, 2i+1) instead of (i, i + rope_dim/2) */
     const float *q_norm, *k_norm; /* [C] or NULL */
     float norm_eps;
-    float scale;   /* of the scores */
-    size_t window; /* positions that a query sees, itself included; 0: all */
+    float scale;        /* of the scores */
+    size_t window;      /* positions that a query sees, itself included; 0: all */
+    const float *sinks; /* [H] a score of each head that takes part in the softmax and has no value; or NULL. Source:
+                         * Transformers, modeling_gpt_oss.py: eager_attention_forward */
 } sl_heads;
 
 /* Multi-head latent attention: a position is kept as one row of R + r numbers for all heads, a normed latent and r =
@@ -147,13 +151,22 @@ typedef struct sl_router {
     float renorm_eps, scale;        /* scale: of all weights, renormalised or not */
 } sl_router;
 
+/* How the products of gate and up are joined. limit 0: silu(gate) * up. Else, with gate cut to limit and up to
+ * -limit..limit: gate * sigmoid(alpha * gate) * (up + 1). Source of the latter: Transformers, modeling_gpt_oss.py. */
+typedef struct sl_glu {
+    float limit, alpha;
+} sl_glu;
+
 /* A feed-forward block of which each token takes a part:
- *   out = residual + sum over its K experts of weight * down(silu(gate x) * up x) + mix * shared expert(x)
+ *   out = residual + sum over its K experts of weight * down(glu(gate x, up x)) + mix * shared expert(x)
  * where mix is sigmoid(shared_mix x), or 1. */
 typedef struct sl_mixture {
     sl_router router;
-    sl_tensor route; /* [E][D] */
+    sl_tensor route;         /* [E][D] */
+    const float *route_bias; /* [E] or NULL: added to the logits */
     size_t F;
+    sl_glu glu;
+    const float *gate_bias, *up_bias, *down_bias;  /* [E][F], [E][F], [E][D] or NULL: added to the experts' products */
     const sl_tensor *gate, *up, *down;             /* [E] of [F][D], [F][D], [D][F]; one expert's may lie anywhere */
     sl_tensor shared_gate, shared_up, shared_down; /* [S][D], [S][D], [D][S]; no data: no shared expert */
     sl_tensor shared_mix;                          /* [1][D]; no data: mix is 1 */

@@ -95,6 +95,9 @@ typedef void sl_add_fn(float *y, const float *a, const float *b, size_t n);
 typedef void sl_mul_fn(float *y, const float *a, const float *b, size_t n);
 /* y[i] = x[i] / (1 + exp(-x[i])); y may be x. */
 typedef void sl_silu_fn(float *y, const float *x, size_t n);
+/* y[i] = g / (1 + exp(-alpha * g)) * (u + 1), where g = min(gate[i], limit) and u = up[i] cut to -limit..limit; a NaN
+ * stays one. y may be gate or up. */
+typedef void sl_clamped_glu_fn(float *y, const float *gate, const float *up, size_t n, float limit, float alpha);
 /* Rotate one head in place. cs [C/2][2]: cosine, sine.
  * half: pairs (i, i + C/2); adjacent: pairs (2i, 2i + 1). C is the rotated width, even. */
 typedef void sl_rope_fn(float *x, const float *cs, size_t C);
@@ -215,6 +218,7 @@ typedef struct sl_kernels {
     sl_scale_fn *scale;
     sl_add_scaled_fn *add_scaled;
     sl_silu_fn *silu;
+    sl_clamped_glu_fn *clamped_glu;
     sl_rope_fn *rope_half, *rope_adjacent;
     sl_quantize_head_fn *quantize_head;
     sl_kv_write_fn *kv_write_k[SL_KV_LAYOUT_COUNT][SL_KV_COUNT], *kv_write_v[SL_KV_COUNT];

@@ -94,6 +94,14 @@ bool sl_attn_is_split(const sl_env *env, const sl_heads *h, const sl_step *step)
            step->n * h->Hkv < SPLIT_BELOW * env->limits.n_threads;
 }
 
+float sl_attn_closing(const sl_heads *h, size_t head, float m, float l)
+{
+    if (!h->sinks)
+        return 1.0f / l;
+    const float sink = h->sinks[head], top = fmaxf(m, sink), keep = expf(m - top);
+    return keep / (l * keep + expf(sink - top));
+}
+
 /* ---- one chunk for one block of queries -------------------------------------- */
 
 /* Scratch of one thread: R = rows of a block, L = positions computed at once. */
@@ -317,7 +325,8 @@ static void run_block(const sl_query *q, sl_lane *lane, const float *queries, fl
     }
     for (size_t r = 0; r < q->R; r++) {
         const size_t t = q->block->t0 + r / q->G, head = q->head * q->G + r % q->G;
-        k->scale(out + (t * q->heads->H + head) * C, s->acc + r * C, 1.0f / s->l[r], C);
+        k->scale(out + (t * q->heads->H + head) * C, s->acc + r * C, sl_attn_closing(q->heads, head, s->m[r], s->l[r]),
+                 C);
     }
     lane->written_bytes += q->R * C * sizeof(float);
 }
@@ -359,7 +368,7 @@ void sl_attn_merge(const sl_env *env, const sl_heads *heads, const sl_step *step
         const float *p = partial_at(env, heads, (float *)partials, t, h, c);
         env->k->attn_fold(&m, &l, out, p[0], p[1], p + 2, heads->C);
     }
-    env->k->scale(out, out, 1.0f / l, heads->C);
+    env->k->scale(out, out, sl_attn_closing(heads, h, m, l), heads->C);
 }
 
 static sl_query query_of(const sl_op *op, const sl_query_block *block, size_t head)
@@ -473,7 +482,7 @@ static void run_softmax(const sl_graph *g, const sl_op *op, sl_lane *lane)
             p[j] = -INFINITY;
         memcpy(p + first, s + first, (pos + 1 - first) * sizeof(float));
         lane->env->k->attn_softmax(p, pos + 1, &max, &sum);
-        lane->env->k->scale(p, p, 1.0f / sum, pos + 1);
+        lane->env->k->scale(p, p, sl_attn_closing(&op->heads, i % H, max, sum), pos + 1);
         lane->written_bytes += (pos + 1) * sizeof(float);
     }
 }

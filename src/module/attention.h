@@ -31,6 +31,9 @@ size_t sl_attn_block_tokens(const sl_heads *heads);
 size_t sl_attn_first_seen(const sl_env *env, const sl_heads *heads, size_t pos);
 /* True when a step's attention is split by chunks, so that partial results are to be joined. */
 bool sl_attn_is_split(const sl_env *env, const sl_heads *heads, const sl_step *step);
+/* What a head's weighted values, summed with weights exp(score - m) whose sum is l, are to be multiplied by: the sum
+ * divides them, to which the head's sink belongs as one more score without a value. One place for all forms. */
+float sl_attn_closing(const sl_heads *heads, size_t head, float m, float l);
 /* The output of head h of token t, [C], joined from its chunks in order. */
 void sl_attn_merge(const sl_env *env, const sl_heads *heads, const sl_step *step, const float *partials, size_t t,
                    size_t h, float *out);

@@ -163,6 +163,15 @@ static void run_mul(const sl_graph *g, const sl_op *op, sl_lane *lane)
                           (t1 - t0) * out.width);
 }
 
+static void run_clamped_glu(const sl_graph *g, const sl_op *op, sl_lane *lane)
+{
+    const sl_view gate = view(g, lane, op->in[0]), up = view(g, lane, op->in[1]), out = view(g, lane, op->out[0]);
+    const sl_glu *glu = &op->mixture->glu;
+    for (size_t t0, t1; take_rows(g, op, lane, &t0, &t1);)
+        lane->env->k->clamped_glu(out.data + t0 * out.width, gate.data + t0 * gate.width, up.data + t0 * up.width,
+                                  (t1 - t0) * out.width, glu->limit, glu->alpha);
+}
+
 static void run_silu(const sl_graph *g, const sl_op *op, sl_lane *lane)
 {
     const sl_view in = view(g, lane, op->in[0]), out = view(g, lane, op->out[0]);
@@ -178,4 +187,5 @@ const sl_op_impl sl_rope_impl = { run_rope, NULL, NULL };
 const sl_op_impl sl_kv_write_impl = { run_kv_write, NULL, NULL };
 const sl_op_impl sl_add_impl = { run_add, NULL, NULL };
 const sl_op_impl sl_mul_impl = { run_mul, NULL, NULL };
+const sl_op_impl sl_clamped_glu_impl = { run_clamped_glu, NULL, NULL };
 const sl_op_impl sl_silu_impl = { run_silu, NULL, NULL };

@@ -246,6 +246,13 @@ static void exact_product(const sl_mix *c, float *y, size_t ld, const sl_tensor 
     c->lane->ops += 2 * (r1 - r0) * w->cols * n;
 }
 
+/* To columns r0..r1 of rows of logits, of which the first begins at y. */
+static void add_route_bias(const sl_mix *c, float *y, size_t r0, size_t r1, size_t n)
+{
+    for (size_t t = 0; c->m->route_bias && t < n; t++, y += c->E)
+        c->env->k->add(y, y, c->m->route_bias + r0, r1 - r0);
+}
+
 static void shared_weights(const sl_mix *c, const float *x, size_t t0, size_t t1)
 {
     const sl_tensor *w = &c->m->shared_mix;
@@ -266,6 +273,7 @@ static void route_narrow(sl_mix *c)
     for (size_t i; (i = sl_tiles_take(&c->lane->tiles[0])) < n_tiles;) {
         const size_t r0 = i * ROUTE_ROWS, r1 = SL_MIN(r0 + ROUTE_ROWS, c->E);
         exact_product(c, c->all.logits + r0, c->E, &c->m->route, r0, r1, x, c->T);
+        add_route_bias(c, c->all.logits + r0, r0, r1, c->T);
         if (i + 1 == n_tiles)
             shared_weights(c, x, 0, c->T);
     }
@@ -285,6 +293,7 @@ static void route_wide(sl_mix *c)
         const size_t t1 = SL_MIN(t0 + ROUTE_TOKENS, c->T);
         const float *x = prepare(c, &s->x, kept ? (float *)s->x.f32 + t0 * c->D : c->own.rows, t0, t1);
         exact_product(c, c->own.logits, c->E, &c->m->route, 0, c->E, x, t1 - t0);
+        add_route_bias(c, c->own.logits, 0, c->E, t1 - t0);
         for (size_t t = t0; t < t1; t++)
             sl_route(&c->m->router, c->own.logits + (t - t0) * c->E, s->ids + t * c->K, s->weights + t * c->K,
                      c->own.route);
@@ -384,6 +393,26 @@ static const sl_act *rows_of(sl_mix *c, const sl_hit *h, size_t i0, size_t i1, s
     return &c->own.gathered;
 }
 
+/* y [n][R] += rows r0..r0+R of an expert's bias; bias [E][width]. */
+static void add_expert_bias(const sl_mix *c, const sl_hit *h, float *y, const float *bias, size_t width, size_t r0,
+                            size_t R, size_t n)
+{
+    for (size_t i = 0; bias && h->expert < c->E && i < n; i++, y += R)
+        c->env->k->add(y, y, bias + h->expert * width + r0, R);
+}
+
+/* y = glu(y, up), n numbers. */
+static void join(const sl_mix *c, float *y, const float *up, size_t n)
+{
+    const sl_kernels *k = c->env->k;
+    if (c->m->glu.limit > 0.0f) {
+        k->clamped_glu(y, y, up, n, c->m->glu.limit, c->m->glu.alpha);
+        return;
+    }
+    k->silu(y, y, n);
+    k->mul(y, y, up, n);
+}
+
 /* Rows r0..r1 of gate and up for n tokens, to columns r0..r1 of rows at.. of inner. */
 static void up_tile(sl_mix *c, const sl_hit *h, const sl_act *x, size_t t0, size_t n, size_t at, size_t r0, size_t r1)
 {
@@ -393,8 +422,9 @@ static void up_tile(sl_mix *c, const sl_hit *h, const sl_act *x, size_t t0, size
     const sl_tensor wg = sl_lane_weights(c->lane, h->gate), wu = sl_lane_weights(c->lane, h->up);
     sl_linear(k, c->env->act, y, R, &wg, r0, r1, x, t0, t0 + n, c->own.product);
     sl_linear(k, c->env->act, up, R, &wu, r0, r1, x, t0, t0 + n, c->own.product);
-    k->silu(y, y, n * R);
-    k->mul(y, y, up, n * R);
+    add_expert_bias(c, h, y, c->m->gate_bias, c->m->F, r0, R, n);
+    add_expert_bias(c, h, up, c->m->up_bias, c->m->F, r0, R, n);
+    join(c, y, up, n * R);
     for (size_t i = 0; i < n; i++, y += R) {
         if (h->inner->f32)
             memcpy((float *)h->inner->f32 + (at + i) * h->inner->ldf + r0, y, R * sizeof *y);
@@ -457,6 +487,7 @@ static size_t down_products(sl_mix *c, float *y, size_t r0, size_t r1, size_t t0
             continue;
         const sl_tensor down = sl_lane_weights(c->lane, h->down);
         sl_linear(c->env->k, c->env->act, y + at * R, R, &down, r0, r1, h->inner, first, first + n, c->own.product);
+        add_expert_bias(c, h, y + at * R, c->m->down_bias, c->D, r0, R, n);
         c->lane->read_bytes += R * h->down->row_bytes;
         c->lane->ops += 2 * R * h->down->cols * n;
         if (h->expert == c->E)

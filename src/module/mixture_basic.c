@@ -39,6 +39,12 @@ static const sl_tensor *matrices(const sl_op *op)
     return op->part == SL_EXPERT_GATE ? m->gate : op->part == SL_EXPERT_UP ? m->up : m->down;
 }
 
+static const float *biases(const sl_op *op)
+{
+    const sl_mixture *m = op->mixture;
+    return op->part == SL_EXPERT_GATE ? m->gate_bias : op->part == SL_EXPERT_UP ? m->up_bias : m->down_bias;
+}
+
 /* One slot of one token at a time. */
 static void run_experts(const sl_graph *g, const sl_op *op, sl_lane *lane)
 {
@@ -46,7 +52,10 @@ static void run_experts(const sl_graph *g, const sl_op *op, sl_lane *lane)
     const size_t K = op->mixture->router.K, width = sl_graph_info(g, op->in[0])->width;
     for (size_t i; (i = sl_tiles_take(&lane->tiles[0])) < lane->step->n * K;) {
         const size_t t = i / K, slot = i % K;
-        const sl_tensor *w = &matrices(op)[(size_t)lane->value[op->in[1]][t * 2 * K + slot]];
+        const size_t expert = (size_t)lane->value[op->in[1]][t * 2 * K + slot];
+        const sl_tensor *w = &matrices(op)[expert];
+        const float *bias = biases(op);
+        float *y = lane->value[op->out[0]] + i * w->rows;
         const float *x = lane->value[op->in[0]] + t * width + (op->part == SL_EXPERT_DOWN ? slot * w->cols : 0);
         sl_act act = { 0 };
         const unsigned needs = sl_linear_needs(k, lane->env->act, w->format, 1);
@@ -54,8 +63,9 @@ static void run_experts(const sl_graph *g, const sl_op *op, sl_lane *lane)
         act.f32 = x;
         if (act.q8)
             k->quantize(&act, 0, 1);
-        sl_linear(k, lane->env->act, lane->value[op->out[0]] + i * w->rows, w->rows, w, 0, w->rows, &act, 0, 1,
-                  (unsigned char *)lane->scratch + at);
+        sl_linear(k, lane->env->act, y, w->rows, w, 0, w->rows, &act, 0, 1, (unsigned char *)lane->scratch + at);
+        if (bias)
+            k->add(y, y, bias + expert * w->rows, w->rows);
         lane->read_bytes += w->rows * w->row_bytes;
         lane->ops += 2 * w->rows * w->cols;
         lane->written_bytes += w->rows * sizeof(float);

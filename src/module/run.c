@@ -19,6 +19,7 @@ const sl_op_impl *sl_op_impl_get(sl_op_kind kind)
         [SL_OP_ADD] = &sl_add_impl,
         [SL_OP_SILU] = &sl_silu_impl,
         [SL_OP_MUL] = &sl_mul_impl,
+        [SL_OP_CLAMPED_GLU] = &sl_clamped_glu_impl,
         [SL_OP_MIXTURE] = &sl_mixture_impl,
         [SL_OP_ROUTE] = &sl_route_impl,
         [SL_OP_EXPERTS] = &sl_experts_impl,

@@ -107,8 +107,8 @@ const sl_op_impl *sl_op_impl_get(sl_op_kind kind); /* never NULL */
 
 extern const sl_op_impl sl_linear_impl, sl_attention_impl, sl_scores_impl, sl_softmax_impl, sl_weighted_sum_impl,
     sl_rope_table_impl, sl_embed_impl, sl_norm_impl, sl_head_norm_impl, sl_rope_impl, sl_kv_write_impl, sl_add_impl,
-    sl_silu_impl, sl_mul_impl, sl_mixture_impl, sl_route_impl, sl_experts_impl, sl_combine_impl, sl_gate_impl,
-    sl_latent_write_impl, sl_latent_attention_impl, sl_latent_scores_impl, sl_latent_sum_impl, sl_absorb_impl,
-    sl_head_values_impl;
+    sl_silu_impl, sl_mul_impl, sl_clamped_glu_impl, sl_mixture_impl, sl_route_impl, sl_experts_impl, sl_combine_impl,
+    sl_gate_impl, sl_latent_write_impl, sl_latent_attention_impl, sl_latent_scores_impl, sl_latent_sum_impl,
+    sl_absorb_impl, sl_head_values_impl;
 
 #endif

@@ -1,4 +1,4 @@
-/* act.c - add, mul, scale, add_scaled: exact. silu: against double. */
+/* act.c - add, mul, scale, add_scaled: exact. silu, clamped_glu: against double. */
 #include "checkasm.h"
 
 #include <math.h>
@@ -173,6 +173,77 @@ static void check_silu_sweep(ca *c, const void *arg)
     compare_silu(c, y, ends, n);
 }
 
+typedef struct swiglu_call {
+    const ca *c;
+    float *y;
+    const float *gate, *up;
+    size_t n;
+} swiglu_call;
+
+#define LIMIT 7.0f
+#define ALPHA 1.702f
+
+static void run_swiglu(void *arg)
+{
+    const swiglu_call *p = arg;
+    p->c->k->clamped_glu(p->y, p->gate, p->up, p->n, LIMIT, ALPHA);
+}
+
+/* As for silu; the product with alpha moves the exponent by half an ulp of it, up to 12 where the result counts. */
+static void compare_swiglu(ca *c, const float *y, const float *gate, const float *up, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const double l = (double)LIMIT, g = gate[i] > LIMIT ? l : (double)gate[i];
+        const double u = up[i] > LIMIT ? l : up[i] < -LIMIT ? -l : (double)up[i];
+        const double want = g / (1 + exp(-(double)ALPHA * g)) * (u + 1);
+        const double near = 5 + fabs((double)ALPHA * g) + (fabs(u) + 1) / fmax(fabs(u + 1), 0x1p-24);
+        ca_near(c, "clamped_glu", i, y[i], want, fabs(want) * near * 0x1p-23 + 0x1p-110);
+    }
+}
+
+static void check_swiglu(ca *c, const void *arg)
+{
+    const shape *s = arg;
+    const size_t bytes = s->n * sizeof(float);
+    float *gate = ca_buf(c, bytes), *up = ca_buf(c, bytes), *y = ca_buf(c, bytes);
+    ca_fill(c, gate, s->n, s->kind);
+    ca_fill(c, up, s->n, s->kind);
+    for (size_t i = 0; i < s->n && s->kind == CA_PLAIN; i++) {
+        gate[i] *= 20.0f;
+        up[i] *= 20.0f;
+    }
+    swiglu_call p = { c, y, gate, up, s->n };
+    run_swiglu(&p);
+    compare_swiglu(c, y, gate, up, s->n);
+    ca_time(c, run_swiglu, &p, 12.0 * (double)s->n, 0);
+
+    float *z = ca_buf64(c, bytes + sizeof *z); /* in place, misaligned; each element alone */
+    memcpy(z + 1, gate, bytes);
+    c->k->clamped_glu(z + 1, z + 1, up, s->n, LIMIT, ALPHA);
+    ca_same(c, "y over gate", z + 1, y, s->n, sizeof *z);
+    memcpy(z + 1, up, bytes);
+    c->k->clamped_glu(z + 1, gate, z + 1, s->n, LIMIT, ALPHA);
+    ca_same(c, "y over up", z + 1, y, s->n, sizeof *z);
+    for (size_t i = 0; i < s->n; i++) {
+        c->k->clamped_glu(z, gate + i, up + i, 1, LIMIT, ALPHA);
+        ca_same(c, "element alone", z, y + i, 1, sizeof *z);
+    }
+}
+
+/* A limit cuts infinities, and lets a NaN through. */
+static void check_swiglu_ends(ca *c, const void *arg)
+{
+    (void)arg;
+    const float gate[] = { INFINITY, 3e38f, -3e38f, 7.0f, -7.0f, 1.0f, 1.0f, NAN, 1.0f, -60.0f };
+    const float up[] = { INFINITY, -INFINITY, 3e38f, 7.0f, -7.0f, -1.0f, 3e38f, 1.0f, NAN, 2.0f };
+    float y[sizeof gate / sizeof *gate];
+    c->k->clamped_glu(y, gate, up, sizeof gate / sizeof *gate, LIMIT, ALPHA);
+    compare_swiglu(c, y, gate, up, 7);
+    compare_swiglu(c, y + 9, gate + 9, up + 9, 1);
+    if (!isnan(y[7]) || !isnan(y[8]))
+        ca_fail(c, "a NaN became %g and %g", (double)y[7], (double)y[8]);
+}
+
 void check_act(ca *c)
 {
     for (const size_t *n = ca_widths_of(c); *n; n++)
@@ -188,7 +259,11 @@ void check_act(ca *c)
                 ca_case(c, check_add_scaled, &s, "add_scaled n=%zu kind=%d", *n, kind);
             if (CA_NEW(c, silu))
                 ca_case(c, check_silu, &s, "silu n=%zu kind=%d", *n, kind);
+            if (CA_NEW(c, clamped_glu))
+                ca_case(c, check_swiglu, &s, "clamped_glu n=%zu kind=%d", *n, kind);
         }
     if (CA_NEW(c, silu) && !c->bench)
         ca_case(c, check_silu_sweep, NULL, "silu sweep");
+    if (CA_NEW(c, clamped_glu) && !c->bench)
+        ca_case(c, check_swiglu_ends, NULL, "clamped_glu ends");
 }

@@ -25,7 +25,11 @@ typedef struct setting {
     sl_kv_layout layout;
     sl_attn attn;
     sl_isa isa;
+    bool sinks;
 } setting;
+
+/* One that hardly counts, one like a score, one above most, one that takes nearly all. */
+static const float sinks[N_HEADS] = { -30.0f, 0.5f, 3.0f, 12.0f };
 
 typedef struct fixture {
     sl_kernels kernels;
@@ -100,7 +104,9 @@ static void close_fixture(fixture *f)
 /* out [n_query][N_HEADS][WIDTH], in blocks of `block` queries. */
 static void run(const fixture *f, const setting *s, size_t block, float *out)
 {
-    const sl_heads heads = { .H = N_HEADS, .Hkv = N_KV, .C = WIDTH, .scale = 0.125f, .window = s->window };
+    const sl_heads heads = {
+        .H = N_HEADS, .Hkv = N_KV, .C = WIDTH, .scale = 0.125f, .window = s->window, .sinks = s->sinks ? sinks : NULL
+    };
     const sl_limits limits = { s->n_query, 1, sl_round_up(s->n, s->P), s->n_threads };
     const sl_env env = { .k = &f->kernels, .attn = s->attn, .limits = limits };
     sl_query_block blocks[64] = { 0 };
@@ -143,7 +149,8 @@ static double worst(const fixture *f, const setting *s, const float *out)
     for (size_t i = 0; p && i < s->n_query * N_HEADS; i++) {
         const size_t pos = s->n - s->n_query + i / N_HEADS, h = i % N_HEADS / (N_HEADS / N_KV);
         const size_t first = s->window && pos + 1 > s->window ? pos + 1 - s->window : 0;
-        double max = -HUGE_VAL, sum = 0;
+        const double sink = s->sinks ? (double)sinks[i % N_HEADS] : -HUGE_VAL;
+        double max = sink, sum = 0;
         for (size_t j = first; j <= pos; j++) {
             p[j] = 0;
             for (size_t c = 0; c < WIDTH; c++)
@@ -152,6 +159,7 @@ static double worst(const fixture *f, const setting *s, const float *out)
         }
         for (size_t j = first; j <= pos; j++)
             sum += p[j] = exp(p[j] - max);
+        sum += exp(sink - max);
         for (size_t c = 0; c < WIDTH; c++) {
             double want = 0;
             for (size_t j = first; j <= pos; j++)
@@ -184,7 +192,7 @@ static void every_type_and_layout(void **state)
     };
     (void)state;
     for (size_t type = 0; type < SL_KV_COUNT; type++)
-        for (size_t i = 0; i < 2 * 2 * 2; i++) {
+        for (size_t i = 0; i < 2 * 2 * 2 * 3; i++) {
             const setting s = { 700,
                                 24,
                                 48,
@@ -192,8 +200,9 @@ static void every_type_and_layout(void **state)
                                 1,
                                 (sl_kv_type)type,
                                 (sl_kv_layout)(i & 1),
-                                SL_ATTN_FLASH,
-                                i & 2 ? sl_cpu_isa() : SL_ISA_SCALAR };
+                                i >= 16 ? SL_ATTN_PLAIN : SL_ATTN_FLASH,
+                                i & 2 ? sl_cpu_isa() : SL_ISA_SCALAR,
+                                i >= 8 };
             const double e = error_of(&s, false);
             if (!(e <= bound[type]))
                 fail_msg("%s, layout %zu, isa %d, window %zu: error %g", sl_kv_type_name(s.type), i & 1, (int)s.isa,
@@ -249,7 +258,8 @@ static void same_bits(void **state)
     (void)state;
     for (size_t type = 0; type < SL_KV_COUNT; type++)
         for (size_t w = 0; w < SL_COUNT(windows); w++) {
-            setting s = { 777, 32, 48, windows[w], 1, (sl_kv_type)type, SL_KV_GROUPED, SL_ATTN_FLASH, sl_cpu_isa() };
+            setting s = { 777,           32,           48,   windows[w], 1, (sl_kv_type)type, SL_KV_GROUPED,
+                          SL_ATTN_FLASH, sl_cpu_isa(), w % 2 };
             float *want = sl_mem_zalloc(s.n_query * N_HEADS * WIDTH, sizeof *want),
                   *got = sl_mem_zalloc(s.n_query * N_HEADS * WIDTH, 4);
             fixture f;

@@ -26,6 +26,8 @@ typedef struct shape {
     sl_format down;
     sl_score score;
     bool renorm, correction, shared_mix;
+    bool biases; /* of the router and of the experts */
+    sl_glu glu;
     bool one_token; /* all tokens are the same: some experts get all, the others none */
     size_t n_groups;
 } shape;
@@ -37,8 +39,8 @@ typedef struct model {
     sl_tensor table;
     sl_mixture mixture;
     sl_norm norm;
-    float *norm_weight, *correction;
-    sl_tensor *list; /* [3][E] */
+    float *norm_weight, *correction, *bias; /* bias: [E] of the router, then the experts' */
+    sl_tensor *list;                        /* [3][E] */
     void *block[16];
     size_t n_blocks;
     uint64_t draws;
@@ -136,6 +138,17 @@ static void make(model *m, const shape *s)
         .up = m->list + s->E,
         .down = m->list + 2 * s->E,
     };
+    m->mixture.glu = s->glu;
+    if (s->biases) {
+        const size_t n = s->E * (1 + 2 * s->F + s->D);
+        m->bias = keep(m, n * sizeof(float));
+        for (size_t i = 0; i < n; i++)
+            m->bias[i] = (float)normal(m);
+        m->mixture.route_bias = m->bias;
+        m->mixture.gate_bias = m->bias + s->E;
+        m->mixture.up_bias = m->mixture.gate_bias + s->E * s->F;
+        m->mixture.down_bias = m->mixture.up_bias + s->E * s->F;
+    }
     if (s->S) {
         m->mixture.shared_gate = tensor(m, s->format, s->S, s->D);
         m->mixture.shared_up = tensor(m, s->format, s->S, s->D);
@@ -228,17 +241,31 @@ static double dot(const sl_tensor *w, size_t row, const double *x)
     return sum;
 }
 
-static void add_expert(double *out, double weight, const double *x, const sl_tensor *gate, const sl_tensor *up,
-                       const sl_tensor *down)
+static double joined(const sl_glu *glu, double gate, double up)
+{
+    if (glu->limit <= 0.0f)
+        return gate / (1.0 + exp(-gate)) * up;
+    const double limit = (double)glu->limit, g = fmin(gate, limit), u = fmax(fmin(up, limit), -limit);
+    return g / (1.0 + exp(-(double)glu->alpha * g)) * (u + 1.0);
+}
+
+static double bias_of(const float *bias, size_t expert, size_t width, size_t i)
+{
+    return bias && expert != SIZE_MAX ? (double)bias[expert * width + i] : 0.0;
+}
+
+/* expert: SIZE_MAX is the shared one. */
+static void add_expert(double *out, double weight, const double *x, const sl_mixture *m, size_t expert,
+                       const sl_tensor *gate, const sl_tensor *up, const sl_tensor *down)
 {
     double *inner = calloc(gate->rows, sizeof *inner);
     assert_non_null(inner);
     for (size_t f = 0; f < gate->rows; f++) {
-        const double g = dot(gate, f, x);
-        inner[f] = g / (1.0 + exp(-g)) * dot(up, f, x);
+        const double g = dot(gate, f, x) + bias_of(m->gate_bias, expert, gate->rows, f);
+        inner[f] = joined(&m->glu, g, dot(up, f, x) + bias_of(m->up_bias, expert, gate->rows, f));
     }
     for (size_t d = 0; d < down->rows; d++)
-        out[d] += weight * dot(down, d, inner);
+        out[d] += weight * (dot(down, d, inner) + bias_of(m->down_bias, expert, down->rows, d));
     free(inner);
 }
 
@@ -257,15 +284,16 @@ static void meaning(const model *m, size_t t, double *out)
     for (size_t d = 0; d < s->D; d++)
         x[d] = (double)in[d] * (double)m->norm_weight[d] / sqrt(squares / (double)s->D + 1e-6);
     for (size_t e = 0; e < s->E; e++)
-        logits[e] = (float)dot(&mix->route, e, x);
+        logits[e] = (float)(dot(&mix->route, e, x) + bias_of(mix->route_bias, e, 1, 0));
     sl_route(&mix->router, logits, ids, weights, scratch); /* its own meaning is in test_route.c */
     for (size_t d = 0; d < s->D; d++)
         out[d] = (double)in[d];
     for (size_t i = 0; i < s->K; i++)
-        add_expert(out, (double)weights[i], x, &mix->gate[ids[i]], &mix->up[ids[i]], &mix->down[ids[i]]);
+        add_expert(out, (double)weights[i], x, mix, (size_t)ids[i], &mix->gate[ids[i]], &mix->up[ids[i]],
+                   &mix->down[ids[i]]);
     if (s->S)
-        add_expert(out, s->shared_mix ? 1.0 / (1.0 + exp(-dot(&mix->shared_mix, 0, x))) : 1.0, x, &mix->shared_gate,
-                   &mix->shared_up, &mix->shared_down);
+        add_expert(out, s->shared_mix ? 1.0 / (1.0 + exp(-dot(&mix->shared_mix, 0, x))) : 1.0, x, mix, SIZE_MAX,
+                   &mix->shared_gate, &mix->shared_up, &mix->shared_down);
     free(x);
     free(logits);
     free(weights);
@@ -314,6 +342,18 @@ static const shape shapes[] = {
       .correction = true,
       .n_groups = 4 },
     { .D = 64, .E = 8, .K = 2, .F = 32, .T = 40, .score = SL_SCORE_PICKED },
+    /* of gpt-oss; the narrow limit is met often */
+    { .D = 72, .E = 6, .K = 2, .F = 40, .T = 37, .score = SL_SCORE_PICKED, .biases = true, .glu = { 7.0f, 1.702f } },
+    { .D = 64, .E = 20, .K = 4, .F = 33, .T = 90, .score = SL_SCORE_PICKED, .biases = true, .glu = { 0.5f, 1.702f } },
+    { .D = 64,
+      .E = 4,
+      .K = 2,
+      .F = 32,
+      .S = 32,
+      .T = 21,
+      .biases = true,
+      .format = SL_FORMAT_Q8_0,
+      .down = SL_FORMAT_Q8_0 },
     { .D = 40, .E = 24, .K = 20, .F = 33, .S = 16, .T = 800 }, /* tokens of a down tile in blocks */
     { .D = 64, .E = 4, .K = 2, .F = 64, .T = 300, .format = SL_FORMAT_BF16, .down = SL_FORMAT_F32 },
     { .D = 64, .E = 9, .K = 3, .F = 96, .S = 64, .T = 67, .format = SL_FORMAT_Q4_0, .down = SL_FORMAT_Q8_0 },

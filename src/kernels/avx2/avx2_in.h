@@ -16,6 +16,7 @@ sl_mul_fn sl_mul_avx2;
 sl_scale_fn sl_scale_avx2;
 sl_add_scaled_fn sl_add_scaled_avx2;
 sl_silu_fn sl_silu_avx2;
+sl_clamped_glu_fn sl_clamped_glu_avx2;
 sl_quantize_fn sl_quantize_avx2;
 sl_rope_fn sl_rope_half_avx2, sl_rope_adjacent_avx2;
 sl_quantize_head_fn sl_quantize_head_avx2;

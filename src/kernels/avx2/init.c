@@ -11,6 +11,7 @@ void sl_kernels_init_avx2(sl_kernels *k)
     k->scale = sl_scale_avx2;
     k->add_scaled = sl_add_scaled_avx2;
     k->silu = sl_silu_avx2;
+    k->clamped_glu = sl_clamped_glu_avx2;
     k->quantize = sl_quantize_avx2;
     k->rope_half = sl_rope_half_avx2;
     k->rope_adjacent = sl_rope_adjacent_avx2;

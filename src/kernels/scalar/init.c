@@ -11,6 +11,7 @@ void sl_kernels_init_scalar(sl_kernels *k)
     k->scale = sl_scale_scalar;
     k->add_scaled = sl_add_scaled_scalar;
     k->silu = sl_silu_scalar;
+    k->clamped_glu = sl_clamped_glu_scalar;
     k->quantize = sl_quantize_scalar;
     k->rope_half = sl_rope_half_scalar;
     k->rope_adjacent = sl_rope_adjacent_scalar;

@@ -10,6 +10,7 @@ sl_mul_fn sl_mul_scalar;
 sl_scale_fn sl_scale_scalar;
 sl_add_scaled_fn sl_add_scaled_scalar;
 sl_silu_fn sl_silu_scalar;
+sl_clamped_glu_fn sl_clamped_glu_scalar;
 sl_quantize_fn sl_quantize_scalar;
 sl_rope_fn sl_rope_half_scalar, sl_rope_adjacent_scalar;
 sl_quantize_head_fn sl_quantize_head_scalar;
