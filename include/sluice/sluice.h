@@ -61,6 +61,7 @@ typedef struct sl_model_info {
     size_t d_model, d_ff, n_heads, n_kv_heads, head_dim;
     size_t window;                    /* positions that attention sees in layers that have a window; 0: none has */
     size_t n_window_layers;           /* how many have */
+    bool attention_sinks;             /* each head has a score of its own in the softmax, without a value */
     size_t latent_rank, latent_rope;  /* of latent attention: numbers that a position keeps for all heads; 0: none */
     size_t n_params, n_active;        /* n_active: those that one token goes through; its row of the embedding */
     size_t active_bytes;              /* of the tensors, for one token */

@@ -112,7 +112,7 @@ static void print_model(const sl_model *m, const sl_model_info *i)
         printf("; a window of %zu position%s", i->window, sl_cli_s(i->window));
     if (i->n_window_layers < i->n_layers && i->window)
         printf(" in %zu layer%s", i->n_window_layers, sl_cli_s(i->n_window_layers));
-    printf("\n");
+    printf("%s\n", i->attention_sinks ? "; a sink for each head" : "");
     printf("  vocabulary    %zu%s\n", i->n_vocab, i->tied ? ", output tied to the embedding" : "");
     sl_err why = { 0 };
     if (!sl_text_has_tokenizer(sl_model_text(m), &why))

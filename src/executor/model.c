@@ -119,6 +119,7 @@ void sl_model_describe(const sl_model *m, sl_model_info *out)
         .head_dim = c->C,
         .window = count_windows(n) ? c->window : 0,
         .n_window_layers = count_windows(n),
+        .attention_sinks = n->layer[0].sinks.data != NULL,
         .latent_rank = c->kv_rank,
         .latent_rope = c->kv_rank ? c->rope.dim : 0,
         .n_params = n->n_params,
@@ -127,7 +128,7 @@ void sl_model_describe(const sl_model *m, sl_model_info *out)
         .n_experts = c->router.E,
         .n_experts_used = c->router.K,
         .d_expert = c->f,
-        .experts_renorm = c->router.renorm,
+        .experts_renorm = c->router.renorm || c->router.score == SL_SCORE_PICKED, /* a softmax over them is that */
         .file_bytes = (size_t)sl_weights_file_bytes(n->weights),
         .weight_bytes = n->weight_bytes,
         .tied = c->tied,

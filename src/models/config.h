@@ -12,9 +12,10 @@
 
 /* Which layers see a window only. */
 typedef enum sl_window_rule {
-    SL_WINDOW_NONE,   /* none does; a "sliding_window" is refused */
-    SL_WINDOW_ALL,    /* "sliding_window" is a number: all, or those of "layer_types" */
-    SL_WINDOW_SWITCH, /* with "use_sliding_window": from "max_window_layers" on, or those of "layer_types" */
+    SL_WINDOW_NONE,        /* none does; a "sliding_window" is refused */
+    SL_WINDOW_ALL,         /* "sliding_window" is a number: all, or those of "layer_types" */
+    SL_WINDOW_ALTERNATING, /* likewise, but without "layer_types" the first layer and each second one from there */
+    SL_WINDOW_SWITCH,      /* with "use_sliding_window": from "max_window_layers" on, or those of "layer_types" */
 } sl_window_rule;
 
 /* Where the configuration classes of Transformers differ. */

@@ -53,7 +53,7 @@ typedef enum neutral {
 } neutral;
 
 /* Architectures that read a key. */
-typedef enum reader { NOBODY, MIXTURES, MIXTURES_OF_GQA, LATENTS } reader;
+typedef enum reader { NOBODY, QWENS, QWENS_AND_DEEPSEEKS, GPT_OSS, LATENTS } reader;
 
 /* The first group names what whole families add, the second what single models do to llama's layers. */
 static const struct {
@@ -66,10 +66,11 @@ static const struct {
     { "text_config", ABSENT },
     { "vision_config", ABSENT },
     { "audio_config", ABSENT },
-    { "num_experts", FALSE_OR_ZERO, MIXTURES_OF_GQA },
-    { "num_local_experts", FALSE_OR_ZERO },
+    { "num_experts", FALSE_OR_ZERO, QWENS },
+    { "num_local_experts", FALSE_OR_ZERO, GPT_OSS },
+    { "swiglu_limit", ABSENT, GPT_OSS },
     { "n_routed_experts", FALSE_OR_ZERO, LATENTS },
-    { "moe_intermediate_size", FALSE_OR_ZERO, MIXTURES },
+    { "moe_intermediate_size", FALSE_OR_ZERO, QWENS_AND_DEEPSEEKS },
     { "q_lora_rank", ABSENT, LATENTS },
     { "kv_lora_rank", ABSENT, LATENTS },
     { "num_nextn_predict_layers", FALSE_OR_ZERO, LATENTS },
@@ -127,10 +128,12 @@ static bool reads(const sl_config *c, reader by)
     switch (by) {
     case NOBODY:
         return false;
-    case MIXTURES:
-        return c->mixture;
-    case MIXTURES_OF_GQA:
-        return c->mixture && !c->latent;
+    case QWENS:
+        return c->mixture == SL_MIXTURE_QWEN;
+    case QWENS_AND_DEEPSEEKS:
+        return c->mixture == SL_MIXTURE_QWEN || c->mixture == SL_MIXTURE_DEEPSEEK;
+    case GPT_OSS:
+        return c->mixture == SL_MIXTURE_GPT_OSS;
     case LATENTS:
         return c->latent;
     }
@@ -286,7 +289,8 @@ static sl_status refuse_window(const sl_config *c, const sl_json *root, size_t w
 
 static sl_status read_window(sl_config *c, const sl_json *root, const sl_hf_traits *traits, sl_err *err)
 {
-    const bool none = traits->window == SL_WINDOW_NONE, all = traits->window == SL_WINDOW_ALL;
+    const bool none = traits->window == SL_WINDOW_NONE, alternating = traits->window == SL_WINDOW_ALTERNATING;
+    const bool all = traits->window == SL_WINDOW_ALL || alternating;
     bool on = all, listed = false;
     size_t window = none ? SIZE_MAX : DEFAULT_WINDOW; /* null: none */
     int64_t from = DEFAULT_WINDOW_FROM;
@@ -313,6 +317,7 @@ static sl_status read_window(sl_config *c, const sl_json *root, const sl_hf_trai
                             "is true, but sliding_window is not set");
     c->window = on && window != SIZE_MAX ? window : 0;
     c->window_from = all ? 0 : (size_t)from;
+    c->window_every = alternating ? 2 : 1;
     return SL_OK;
 }
 

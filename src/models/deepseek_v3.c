@@ -18,7 +18,8 @@ static const sl_router defaults = {
 static sl_status read_config(sl_config *c, const sl_weights *w, sl_err *err)
 {
     static const sl_hf_traits traits = { .window = SL_WINDOW_NONE, .attention_bias = true };
-    c->mixture = c->latent = true;
+    c->mixture = SL_MIXTURE_DEEPSEEK;
+    c->latent = true;
     c->router = defaults;
     const sl_status rc = sl_dense_config(c, w, &traits, err);
     return rc ? rc : sl_experts_config(c, w, err);
@@ -44,7 +45,7 @@ static const sl_tensor_spec tensors[] = {
     { NULL, SL_HF_LAYER "self_attn.kv_a_layernorm.weight", offsetof(sl_layer, kv_a_norm), "L", SL_CUT_NONE, SL_NEEDED },
     { NULL, SL_HF_LAYER "self_attn.kv_b_proj.weight", offsetof(sl_layer, kv_b), "BL", SL_CUT_OUTPUTS, SL_NEEDED },
     { NULL, SL_HF_LAYER "self_attn.o_proj.weight", offsetof(sl_layer, o), "DO", SL_CUT_INPUTS, SL_NEEDED },
-    SL_ROW_ATTN_OUT_BIAS,
+    SL_ROW_ATTN_OUT_BIAS(SL_ATTN_BIAS),
     SL_ROW_FFN_NORM,
     SL_ROWS_FFN(SL_LAYERS_DENSE),
     SL_ROW_ROUTE,

@@ -144,7 +144,33 @@ static sl_status read_deepseek(sl_config *c, const sl_json *root, sl_err *err)
     return SL_OK;
 }
 
-static sl_status read_hf(sl_config *c, const sl_json *root, sl_err *err)
+/* Source: Transformers, configuration_gpt_oss.py; swiglu_limit: the publisher's config.json, which that class does not
+ * read but has in its code, as it has alpha. */
+static sl_status read_gpt_oss(sl_config *c, const sl_json *root, sl_err *err)
+{
+    sl_router *r = &c->router;
+    double limit = (double)c->glu.limit;
+    size_t again = 0;
+    sl_status rc;
+    if ((rc = sl_hf_size(root, "num_local_experts", true, &r->E, err)) ||
+        (rc = sl_hf_size(root, "num_experts_per_tok", true, &r->K, err)) ||
+        (rc = sl_hf_size(root, "experts_per_token", false, &again, err)) ||
+        (rc = sl_hf_size(root, "intermediate_size", true, &c->f, err)) ||
+        (rc = sl_hf_positive(root, "swiglu_limit", false, &limit, err)))
+        return rc;
+    if (r->E > EXPERTS_MAX)
+        return sl_json_fail(err, SL_EFORMAT, sl_json_get(root, "num_local_experts"), "%zu is above %d", r->E,
+                            EXPERTS_MAX);
+    if (again && again != r->K)
+        return sl_json_fail(err, SL_EFORMAT, sl_json_get(root, "experts_per_token"), "is not num_experts_per_tok %zu",
+                            r->K);
+    if (!isfinite((float)limit) || (float)limit <= 0.0f)
+        return sl_json_fail(err, SL_EFORMAT, sl_json_get(root, "swiglu_limit"), "%g is out of range", limit);
+    c->glu.limit = (float)limit;
+    return SL_OK;
+}
+
+static sl_status read_qwen(sl_config *c, const sl_json *root, sl_err *err)
 {
     sl_router *r = &c->router;
     sl_status rc = read_count(root, "num_experts", true, EXPERTS_MAX, &r->E, err);
@@ -163,6 +189,9 @@ sl_status sl_experts_config(sl_config *c, const sl_weights *w, sl_err *err)
     static const names gguf = { "key expert_used_count", "key expert_feed_forward_length", "keys expert_group_count",
                                 "expert_group_used_count" };
     static const names hf = { "num_experts_per_tok", "moe_intermediate_size", "n_group", "topk_group" };
+    static sl_status (*const readers[])(sl_config *, const sl_json *, sl_err *) = {
+        [SL_MIXTURE_QWEN] = read_qwen, [SL_MIXTURE_DEEPSEEK] = read_deepseek, [SL_MIXTURE_GPT_OSS] = read_gpt_oss
+    };
     const sl_hf *folder = sl_weights_hf(w);
     c->router.scale = c->latent ? c->router.scale : 1.0f; /* 1 in all other families */
     c->router.n_group_best = 2;
@@ -170,7 +199,7 @@ sl_status sl_experts_config(sl_config *c, const sl_weights *w, sl_err *err)
     if (!folder && (rc = read_gguf(c, w, err)))
         return rc; /* names the file */
     if (folder)
-        rc = (c->latent ? read_deepseek : read_hf)(c, folder->config.root, err);
+        rc = readers[c->mixture](c, folder->config.root, err);
     if (!rc && c->router.E)
         rc = check(c, folder ? &hf : &gguf, err);
     return rc ? sl_fail_in(err, rc, "%s", folder ? folder->config.path : sl_weights_path(w)) : SL_OK;
@@ -190,5 +219,9 @@ bool sl_experts_in_layer(const sl_config *c, size_t layer)
 
 size_t sl_experts_in_tensor(const sl_config *c, const char *name)
 {
-    return strstr(name, "_exps.") ? c->router.E : strstr(name, ".mlp.experts.") ? 1 : 0;
+    static const char of_each[] = ".mlp.experts.";
+    const char *at = strstr(name, of_each), *rest = at ? at + sizeof of_each - 1 : "";
+    if (*rest >= '0' && *rest <= '9')
+        return 1; /* its number */
+    return at || strstr(name, "_exps.") ? c->router.E : 0;
 }

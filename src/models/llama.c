@@ -21,7 +21,7 @@ static const sl_tensor_spec tensors[] = {
     SL_ROW_FFN_NORM,
     SL_ROWS_FFN(SL_LAYERS_ALL),
     SL_ROWS_QKV_BIAS(SL_ATTN_BIAS),
-    SL_ROW_ATTN_OUT_BIAS,
+    SL_ROW_ATTN_OUT_BIAS(SL_ATTN_BIAS),
     { "blk.%zu.ffn_gate.bias", SL_HF_LAYER "mlp.gate_proj.bias", offsetof(sl_layer, gate_bias), "F", SL_CUT_OUTPUTS,
       SL_MLP_BIAS },
     { "blk.%zu.ffn_up.bias", SL_HF_LAYER "mlp.up_proj.bias", offsetof(sl_layer, up_bias), "F", SL_CUT_OUTPUTS,

@@ -1,5 +1,4 @@
 /* load.c - from a checkpoint to a model: the tensor table is the specification. */
-#include <assert.h>
 #include <math.h>
 #include <stddef.h>
 #include <stdio.h>
@@ -8,105 +7,14 @@
 #include "base/num.h"
 #include "formats/json.h"
 #include "models/experts.h"
-#include "quant/quant.h"
+#include "models/views.h"
 
 #define LATENT_EPS   1e-6f /* of the ranks' norms, whatever rms_norm_eps says (Transformers, DeepseekV3RMSNorm) */
 #define NAME_MAX_LEN 128   /* of the patterns in tensor tables, a layer's number put in */
 
-static size_t letter(const sl_config *c, char l)
-{
-    switch (l) {
-    case 'D':
-        return c->D;
-    case 'F':
-        return c->F;
-    case 'H':
-        return c->H * c->C;
-    case 'G':
-        return c->Hkv * c->C;
-    case 'C':
-        return c->C;
-    case 'R':
-        return c->rope.dim / 2;
-    case 'V':
-        return c->n_vocab;
-    case 'E':
-        return c->router.E;
-    case 'f':
-        return c->f;
-    case 's':
-        return c->s;
-    case 'Q':
-        return c->q_rank;
-    case 'L':
-        return c->kv_rank;
-    case 'l':
-        return c->kv_rank + c->rope.dim;
-    case 'B':
-        return c->H * (c->nope + c->v_width);
-    case 'O':
-        return c->H * c->v_width;
-    }
-    assert(!"a letter of the shape is not known");
-    return 0;
-}
-
 static const char *spec_name(const sl_net *m, const sl_tensor_spec *spec)
 {
     return sl_weights_container(m->weights) == SL_CONTAINER_HF ? spec->hf : spec->gguf;
-}
-
-static bool is_vector(const sl_tensor_spec *spec)
-{
-    return spec->shape[1] == '\0';
-}
-
-static bool of_experts(const sl_tensor_spec *spec)
-{
-    return strlen(spec->shape) == 3;
-}
-
-/* Kernels read vectors as arrays of floats: widened, or moved to where a float may lie. */
-static sl_status widen(sl_net *m, const sl_weight_info *info, sl_tensor *t, sl_err *err)
-{
-    if (t->format == SL_FORMAT_F32 && (uintptr_t)t->data % _Alignof(float) == 0)
-        return SL_OK;
-    if (t->format != SL_FORMAT_F32 && t->format != SL_FORMAT_F16 && t->format != SL_FORMAT_BF16)
-        return sl_fail(err, SL_EUNSUPPORTED, "%s: tensor %s is %s; vectors are supported in F32, F16 and BF16",
-                       sl_weights_path(m->weights), info->name, info->type);
-    float *wide = sl_arena_alloc(&m->arena, t->cols, sizeof *wide);
-    if (!wide)
-        return sl_fail(err, SL_ENOMEM, "%s: tensor %s: no memory for %zu numbers", sl_weights_path(m->weights),
-                       info->name, t->cols);
-    sl_quant_get(t->format)->decode_row(wide, t->data, t->cols);
-    *t = (sl_tensor){ wide, SL_FORMAT_F32, 1, t->cols, t->cols * sizeof *wide };
-    return SL_OK;
-}
-
-/* A tensor of one matrix for each expert; of a single expert writers leave the last dimension out. */
-static sl_status check_experts(const sl_net *m, const sl_tensor_spec *spec, const sl_weight_info *info, sl_err *err)
-{
-    const size_t E = letter(&m->config, spec->shape[0]), rows = letter(&m->config, spec->shape[1]);
-    const size_t cols = letter(&m->config, spec->shape[2]);
-    const uint64_t *dims = info->dims; /* those that a tensor lacks are 1 */
-    if (info->n_dims > 3 || dims[0] != cols || dims[1] != rows || dims[2] != E)
-        return sl_fail(err, SL_EFORMAT, "%s: tensor %s is [%llu, %llu, %llu], the settings ask for [%zu, %zu, %zu]",
-                       sl_weights_path(m->weights), info->name, (unsigned long long)dims[2],
-                       (unsigned long long)dims[1], (unsigned long long)dims[0], E, rows, cols);
-    return SL_OK;
-}
-
-static sl_status check(const sl_net *m, const sl_tensor_spec *spec, const sl_weight_info *info, sl_err *err)
-{
-    if (of_experts(spec))
-        return check_experts(m, spec, info, err);
-    const size_t rows = is_vector(spec) ? 1 : letter(&m->config, spec->shape[0]);
-    const size_t cols = letter(&m->config, spec->shape[is_vector(spec) ? 0 : 1]);
-    const sl_tensor *t = &info->tensor;
-    if (info->n_dims > 2 || t->rows != rows || t->cols != cols)
-        return sl_fail(err, SL_EFORMAT, "%s: tensor %s is [%zu, %zu], the settings ask for [%zu, %zu]",
-                       sl_weights_path(m->weights), info->name, t->rows, t->cols, rows, cols);
-    return SL_OK;
 }
 
 /* Whether the tensor has to be there, and, if it is, whether it is read. */
@@ -118,8 +26,8 @@ static void needs(const sl_net *m, const sl_tensor_spec *spec, bool *needed, boo
     const bool wanted = spec->need == SL_ATTN_BIAS ? c->attn_bias : c->mlp_bias;
     const bool shared = spec->need == SL_SHARED && c->s;
     *known = !(bias && says && !wanted) && (spec->need != SL_SHARED || shared);
-    *needed =
-        spec->need == SL_NEEDED || shared || (spec->need == SL_HEAD && says && !c->tied) || (bias && says && wanted);
+    *needed = spec->need == SL_NEEDED || spec->need == SL_OTHERWISE || shared ||
+              (spec->need == SL_HEAD && says && !c->tied) || (bias && says && wanted);
     *used = *known && spec->need != SL_UNUSED && !(spec->need == SL_HEAD && says && c->tied);
 }
 
@@ -133,13 +41,20 @@ static sl_status missing(const sl_net *m, const sl_tensor_spec *spec, const char
                    sl_arch_name(m->arch), why);
 }
 
+static sl_status twice(const sl_net *m, const char *name, sl_err *err)
+{
+    return sl_fail(err, SL_EFORMAT, "%s: tensor %s: the file has these weights in another form, too",
+                   sl_weights_path(m->weights), name);
+}
+
 static void count(sl_net *m, const sl_tensor_spec *spec, const sl_weight_info *info)
 {
-    const size_t n = info->tensor.rows * info->tensor.cols, bytes = (size_t)info->bytes;
+    const size_t parts = sl_spec_parts(spec);
+    const size_t n = info->tensor.rows * info->tensor.cols / parts, bytes = (size_t)info->bytes / parts;
     m->n_params += n;
     m->weight_bytes += bytes;
-    m->n_of_experts += of_experts(spec) ? n : 0;
-    m->bytes_of_experts += of_experts(spec) ? bytes : 0;
+    m->n_of_experts += sl_spec_of_experts(spec) ? n : 0;
+    m->bytes_of_experts += sl_spec_of_experts(spec) ? bytes : 0;
 }
 
 /* What one token goes through: its experts, and of an embedding that is no head its row. */
@@ -161,45 +76,34 @@ static void count_unread(sl_net *m)
     }
 }
 
-/* The list of an expert's matrices, which lie one behind the other in a tensor of all. */
-static sl_status cut_experts(sl_net *m, const sl_weight_info *info, const sl_tensor **out, sl_err *err)
-{
-    const size_t E = m->config.router.E, rows = info->tensor.rows / E;
-    sl_tensor *list = sl_arena_alloc(&m->arena, E, sizeof *list);
-    if (!list)
-        return sl_fail(err, SL_ENOMEM, "%s: no memory for a list of %zu experts", sl_weights_path(m->weights), E);
-    for (size_t e = 0; e < E; e++) {
-        list[e] = info->tensor;
-        list[e].rows = rows;
-        list[e].data = (const char *)info->tensor.data + e * rows * info->tensor.row_bytes;
-    }
-    *out = list;
-    return SL_OK;
-}
-
 /* *n_known grows with each tensor of the files that this row accounts for. */
 static sl_status bind_one(sl_net *m, const sl_tensor_spec *spec, const char *name, void *base, size_t *n_known,
                           sl_err *err)
 {
     const sl_weight_info *info = sl_weights_find(m->weights, name);
+    void *at = (char *)base + spec->offset;
     bool needed = false, known = false, used = false;
     needs(m, spec, &needed, &known, &used);
+    if (spec->need == SL_OTHERWISE && *(const sl_tensor **)at)
+        return info ? twice(m, name, err) : SL_OK;
     if (!info)
         return needed ? missing(m, spec, name, err) : SL_OK;
-    *n_known += known;
+    *n_known += known && !spec->part; /* each of its parts has a row of its own */
     if (!used)
         return SL_OK;
-    sl_status rc = check(m, spec, info, err);
+    sl_status rc = sl_view_check(m, spec, info, err);
     if (rc)
         return rc;
-    void *at = (char *)base + spec->offset;
     sl_tensor t = info->tensor;
     if (t.format == SL_FORMAT_COUNT && !m->unsupported)
         m->unsupported = info; /* refused when it is to be run */
     count(m, spec, info);
-    if (of_experts(spec))
-        return cut_experts(m, info, at, err);
-    if (t.format != SL_FORMAT_COUNT && is_vector(spec) && (rc = widen(m, info, &t, err)))
+    const bool readable = t.format != SL_FORMAT_COUNT;
+    if (spec->form == SL_FORM_VECTORS)
+        return readable ? sl_view_vectors(m, spec, info, at, err) : SL_OK;
+    if (sl_spec_of_experts(spec))
+        return sl_view_experts(m, spec, info, at, err);
+    if (readable && sl_spec_is_vector(spec) && (rc = sl_view_vector(m, info, &t, err)))
         return rc;
     *(sl_tensor *)at = t;
     return SL_OK;
@@ -375,7 +279,7 @@ static sl_status make_layers(sl_net *m, sl_err *err)
     for (size_t i = 0; i < n; i++)
         m->layer[i].sparse = sl_experts_in_layer(c, i);
     for (size_t i = 0; i < n; i++, type = type ? type->next : NULL)
-        if (type ? sl_json_is(type, "sliding_attention") : i >= c->window_from)
+        if (type ? sl_json_is(type, "sliding_attention") : i >= c->window_from && i % SL_MAX(c->window_every, 1) == 0)
             m->layer[i].window = c->window;
     return SL_OK;
 }
@@ -465,7 +369,8 @@ sl_attention_weights sl_net_attention(const sl_net *m, const sl_layer *l)
                    .k_norm = l->k_norm.data,
                    .norm_eps = c->norm_eps,
                    .window = l->window,
-                   .scale = 1.0f / __builtin_sqrtf((float)c->C) },
+                   .scale = 1.0f / __builtin_sqrtf((float)c->C),
+                   .sinks = l->sinks.data },
     };
 }
 
@@ -505,7 +410,12 @@ sl_mixture sl_net_mixture(const sl_net *m, const sl_layer *l)
 {
     sl_mixture mix = { .router = m->config.router,
                        .route = l->route,
+                       .route_bias = l->route_bias.data,
                        .F = m->config.f,
+                       .glu = m->config.glu,
+                       .gate_bias = l->expert_gate_bias.data,
+                       .up_bias = l->expert_up_bias.data,
+                       .down_bias = l->expert_down_bias.data,
                        .gate = l->expert_gate,
                        .up = l->expert_up,
                        .down = l->expert_down,

@@ -14,9 +14,17 @@
 #include "module/rope.h"
 
 /* Letters of tensor shapes: D model width, F ffn width, H query heads, G KV heads (times head
- * width C in a projection), V vocabulary, E experts, f the width of one, s of the shared one. Of latent attention:
- * Q rank of the queries, L of the latents, l with their rotated part, B what kv_b makes of one, O values of all heads.
+ * width C in a projection), h the number of query heads, V vocabulary, E experts, f the width of one, s of the shared
+ * one. Of latent attention: Q rank of the queries, L of the latents, l with their rotated part, B what kv_b makes of
+ * one, O values of all heads.
  */
+typedef enum sl_mixture_kind {
+    SL_MIXTURE_NONE,
+    SL_MIXTURE_QWEN,
+    SL_MIXTURE_DEEPSEEK,
+    SL_MIXTURE_GPT_OSS
+} sl_mixture_kind;
+
 typedef struct sl_config {
     size_t n_layers, n_vocab, n_ctx_train;
     size_t D, F, H, Hkv, C;
@@ -26,13 +34,15 @@ typedef struct sl_config {
     size_t n_ctx_max;                  /* positions beyond which its rope is another one; 0: no such limit */
     size_t window;                     /* positions that attention sees in layers that have a window; 0: all */
     size_t window_from;                /* the first layer with that window */
-    const struct sl_json *layer_types; /* or each layer's kind as config.json has it; NULL: window_from */
+    size_t window_every;               /* and of those from then on, each so many-th has it (0 is 1) */
+    const struct sl_json *layer_types; /* or each layer's kind as config.json has it; NULL: window_from and _every */
     /* Of architectures with latent attention; C is then nope + rope.dim. */
     bool latent;
     size_t q_rank, kv_rank; /* q_rank 0: queries have none; kv_rank 0: no latent attention */
     size_t nope, v_width;   /* of a head: the part of its key that is not rotated, its value */
     /* Of architectures with mixtures of experts. */
-    bool mixture;         /* this is one */
+    sl_mixture_kind mixture; /* this is one, and whose keys tell of its experts */
+    sl_glu glu;
     sl_router router;     /* E is 0 in a model without; its correction is each layer's own */
     size_t f, s;          /* width of an expert, of the shared expert (0: none) */
     size_t n_dense_first; /* layers before the first with experts; those from then on have them that are */
@@ -51,7 +61,8 @@ typedef struct sl_layer {
     sl_tensor q_a, q_a_norm, kv_a, kv_a_norm, kv_b;
     sl_tensor ffn_norm, gate, up, down;
     sl_tensor q_bias, k_bias, v_bias, o_bias, q_a_bias, kv_a_bias, gate_bias, up_bias, down_bias;
-    sl_tensor route, correction, shared_gate, shared_up, shared_down, shared_mix;
+    sl_tensor sinks, route, route_bias, expert_gate_bias, expert_up_bias, expert_down_bias; /* the last three [E][.] */
+    sl_tensor correction, shared_gate, shared_up, shared_down, shared_mix;
     const sl_tensor *expert_gate, *expert_up, *expert_down; /* [E] */
     size_t window;                                          /* positions that its attention sees; 0: all */
 } sl_layer;
@@ -84,8 +95,9 @@ typedef enum sl_need {
     SL_HEAD,      /* the output matrix: needed unless it is the embedding */
     SL_ATTN_BIAS, /* as the settings say; a GGUF file does not say: optional */
     SL_MLP_BIAS,
-    SL_SHARED, /* of the shared expert: needed, if the settings have one */
-    SL_UNUSED, /* may be there, is not read */
+    SL_SHARED,    /* of the shared expert: needed, if the settings have one */
+    SL_OTHERWISE, /* another form of what an earlier row names: needed if that is not there */
+    SL_UNUSED,    /* may be there, is not read */
 } sl_need;
 
 /* Which layers have a tensor: all, or those whose feed-forward block is a mixture, or the others; all of a model whose
@@ -98,6 +110,13 @@ typedef enum sl_layers {
     SL_LAYERS_Q_PLAIN,
 } sl_layers;
 
+/* How experts' weights lie in a tensor of all of them. */
+typedef enum sl_form {
+    SL_FORM_ROWS,    /* [E][rows][cols] */
+    SL_FORM_COLUMNS, /* [E][cols][rows]: inputs, then outputs */
+    SL_FORM_VECTORS, /* [E][rows], the shape's two letters: a bias of each */
+} sl_form;
+
 /* One row of an architecture's tensor table. */
 typedef struct sl_tensor_spec {
     const char *gguf; /* "blk.%zu.attn_q.weight"; with %zu: one in each layer; NULL: not in this container */
@@ -109,6 +128,8 @@ typedef struct sl_tensor_spec {
     sl_cut cut;
     sl_need need;
     sl_layers layers;
+    sl_form form;
+    size_t part, parts; /* the tensor has `parts` (0 is 1) matrices whose rows alternate, and this is that one */
 } sl_tensor_spec;
 
 struct sl_arch {

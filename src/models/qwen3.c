@@ -18,7 +18,7 @@ static const sl_tensor_spec tensors[] = {
     SL_ROW_FFN_NORM,
     SL_ROWS_FFN(SL_LAYERS_ALL),
     SL_ROWS_QKV_BIAS(SL_ATTN_BIAS),
-    SL_ROW_ATTN_OUT_BIAS,
+    SL_ROW_ATTN_OUT_BIAS(SL_ATTN_BIAS),
 };
 
 const sl_arch sl_arch_qwen3 = { "qwen3",       "qwen3", "Qwen3ForCausalLM",

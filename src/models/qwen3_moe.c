@@ -8,7 +8,7 @@
 static sl_status read_config(sl_config *c, const sl_weights *w, sl_err *err)
 {
     static const sl_hf_traits traits = { .window = SL_WINDOW_SWITCH, .attention_bias = true };
-    c->mixture = true;
+    c->mixture = SL_MIXTURE_QWEN;
     c->router = (sl_router){ .score = SL_SCORE_SOFTMAX, .renorm = sl_weights_container(w) == SL_CONTAINER_GGUF };
     const sl_status rc = sl_dense_config(c, w, &traits, err);
     return rc ? rc : sl_experts_config(c, w, err);
@@ -25,7 +25,7 @@ static const sl_tensor_spec tensors[] = {
     SL_ROW_ROUTE,
     SL_ROWS_EXPERTS,
     SL_ROWS_QKV_BIAS(SL_ATTN_BIAS),
-    SL_ROW_ATTN_OUT_BIAS,
+    SL_ROW_ATTN_OUT_BIAS(SL_ATTN_BIAS),
 };
 
 const sl_arch sl_arch_qwen3_moe = { "qwen3moe",    "qwen3_moe", "Qwen3MoeForCausalLM",

@@ -5,10 +5,10 @@
 #include "models/net.h"
 
 extern const sl_arch sl_arch_llama, sl_arch_mistral, sl_arch_qwen2, sl_arch_qwen3, sl_arch_qwen3_moe,
-    sl_arch_deepseek_v3, sl_arch_kimi_k2;
+    sl_arch_deepseek_v3, sl_arch_kimi_k2, sl_arch_gpt_oss;
 
-static const sl_arch *const list[] = { &sl_arch_llama,     &sl_arch_mistral,     &sl_arch_qwen2,  &sl_arch_qwen3,
-                                       &sl_arch_qwen3_moe, &sl_arch_deepseek_v3, &sl_arch_kimi_k2 };
+static const sl_arch *const list[] = { &sl_arch_llama,     &sl_arch_mistral,     &sl_arch_qwen2,   &sl_arch_qwen3,
+                                       &sl_arch_qwen3_moe, &sl_arch_deepseek_v3, &sl_arch_kimi_k2, &sl_arch_gpt_oss };
 
 static const char *name_in(const sl_arch *arch, sl_container container)
 {

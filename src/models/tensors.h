@@ -45,9 +45,9 @@
       need }, \
     { "blk.%zu.attn_v.bias", SL_HF_LAYER "self_attn.v_proj.bias", offsetof(sl_layer, v_bias), "G", SL_CUT_OUTPUTS, \
       need }
-#define SL_ROW_ATTN_OUT_BIAS \
+#define SL_ROW_ATTN_OUT_BIAS(need) \
     { "blk.%zu.attn_output.bias", SL_HF_LAYER "self_attn.o_proj.bias", offsetof(sl_layer, o_bias), "D", SL_CUT_NONE, \
-      SL_ATTN_BIAS }
+      need }
 
 #define SL_ROW_FFN_NORM \
     { "blk.%zu.ffn_norm.weight", SL_HF_LAYER "post_attention_layernorm.weight", offsetof(sl_layer, ffn_norm), "D", \
