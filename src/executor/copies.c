@@ -19,15 +19,15 @@ typedef struct places {
 static sl_status place(places *p, const sl_net *net, sl_err *err)
 {
     const sl_weights *w = net->weights;
-    *p = (places){ .w = w, .n = sl_weights_count(w) };
+    *p = (places){ .w = w, .n = sl_weights_stored_count(w) };
     p->at = sl_mem_zalloc(p->n, sizeof *p->at);
     if (!p->at)
         return sl_fail(err, SL_ENOMEM, "no memory for the places of %zu tensors", p->n);
     for (size_t i = 0; i < p->n; i++) {
-        if (sl_net_skips(net, sl_weights_at(w, i)->name))
+        if (sl_net_skips(net, sl_weights_stored_at(w, i)->name))
             continue;
         p->at[i] = p->bytes; /* the file has them all, so the sum is no larger than it is */
-        p->bytes += sl_round_up((size_t)sl_weights_at(w, i)->bytes, SL_MEM_ALIGN);
+        p->bytes += sl_round_up((size_t)sl_weights_stored_at(w, i)->bytes, SL_MEM_ALIGN);
     }
     return SL_OK;
 }
@@ -42,7 +42,7 @@ static void copy_all(const places *p, const sl_net *net, char *to, uint64_t done
                      void *user)
 {
     for (size_t i = 0; i < p->n; i++) {
-        const sl_weight_info *t = sl_weights_at(p->w, i);
+        const sl_weight_info *t = sl_weights_stored_at(p->w, i);
         if (sl_net_skips(net, t->name))
             continue;
         if (on_copy)
@@ -52,18 +52,26 @@ static void copy_all(const places *p, const sl_net *net, char *to, uint64_t done
     }
 }
 
-/* Experts are parts of a tensor of the file. */
+/* Where the copy of what lies at `data` is: what belongs to an expert is part of a tensor of the file. What lies
+ * elsewhere stays. */
+static const void *moved(const places *p, const char *base, const void *data)
+{
+    const char *at = data;
+    for (size_t i = 0; at && i < p->n; i++) {
+        const sl_weight_info *whole = sl_weights_stored_at(p->w, i);
+        const char *begin = whole->tensor.data;
+        if (at >= begin && at < begin + whole->bytes)
+            return base + p->at[i] + (at - begin);
+    }
+    return data;
+}
+
 static void move(const places *p, const char *base, sl_tensor *t)
 {
-    const char *data = t->data;
-    for (size_t i = 0; data && i < p->n; i++) {
-        const sl_weight_info *whole = sl_weights_at(p->w, i);
-        const char *begin = whole->tensor.data;
-        if (data >= begin && data < begin + whole->bytes) {
-            t->data = base + p->at[i] + (data - begin);
-            return;
-        }
-    }
+    t->data = moved(p, base, t->data);
+    t->scales.scale = moved(p, base, t->scales.scale);
+    t->scales.zero = moved(p, base, t->scales.zero);
+    t->scales.group_of = moved(p, base, t->scales.group_of);
 }
 
 /* A list of E experts of one layer. */
@@ -71,13 +79,13 @@ static bool move_experts(sl_copies *c, const places *p, const sl_tensor **list, 
 {
     if (!*list)
         return true;
-    sl_tensor *moved = sl_arena_alloc(&c->arena, E, sizeof *moved);
-    if (!moved)
+    sl_tensor *own = sl_arena_alloc(&c->arena, E, sizeof *own);
+    if (!own)
         return false;
-    memcpy(moved, *list, E * sizeof *moved);
+    memcpy(own, *list, E * sizeof *own);
     for (size_t e = 0; e < E; e++)
-        move(p, c->block.data, &moved[e]);
-    *list = moved;
+        move(p, c->block.data, &own[e]);
+    *list = own;
     return true;
 }
 

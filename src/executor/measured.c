@@ -29,7 +29,7 @@ static void add_weights(sl_engine_op *out, const sl_engine *e, const sl_tensor *
         out->int8 = panel->needs != SL_NEED_F32;
         out->slow = !panel->narrow;
     }
-    out->weight_bytes += times * w->rows * w->row_bytes;
+    out->weight_bytes += times * w->rows * sl_tensor_row_cost(w);
     out->n_weights += times * w->rows * w->cols;
 }
 
@@ -39,7 +39,7 @@ static void add_head_rows(sl_engine_op *out, const sl_engine *e, const sl_op *op
     const sl_tensor *w = &op->w[0];
     out->format = sl_format_name(w->format);
     out->slow = !e->kernels.panel[w->format][SL_ACT_F32].narrow;
-    out->weight_bytes += op->heads.H * rows * w->row_bytes;
+    out->weight_bytes += op->heads.H * rows * sl_tensor_row_cost(w);
     out->n_weights += op->heads.H * rows * w->cols;
 }
 

@@ -14,8 +14,8 @@ sl_status sl_engine_place(sl_engine *e, const sl_engine_options *o, sl_err *err)
         e->net = &e->copies.net;
         return rc;
     }
-    for (size_t i = 0; s->mlock && i < sl_weights_count(w) && !rc; i++)
-        rc = sl_pages_lock(sl_weights_at(w, i)->tensor.data, (size_t)sl_weights_at(w, i)->bytes, err);
+    for (size_t i = 0; s->mlock && i < sl_weights_stored_count(w) && !rc; i++)
+        rc = sl_pages_lock(sl_weights_stored_at(w, i)->tensor.data, (size_t)sl_weights_stored_at(w, i)->bytes, err);
     return rc ? sl_fail_in(err, rc, "--mlock") : SL_OK;
 }
 

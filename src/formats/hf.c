@@ -75,7 +75,12 @@ static sl_status open_parts(sl_hf *h, const char *dir, sl_err *err)
     if ((rc = read_arch(h, err)))
         return sl_fail_in(err, rc, "%s", h->config.path);
     h->name = name_of(dir);
-    return h->name ? sl_shards_open(&h->shards, dir, err) : sl_fail(err, SL_ENOMEM, "%s: no memory for a name", dir);
+    if (!h->name)
+        return sl_fail(err, SL_ENOMEM, "%s: no memory for a name", dir);
+    if ((rc = sl_shards_open(&h->shards, dir, err)))
+        return rc;
+    rc = sl_quantized_open(&h->quantized, &h->shards, h->config.root, err);
+    return rc ? sl_fail_in(err, rc, "%s", h->config.path) : SL_OK;
 }
 
 sl_status sl_hf_open(sl_hf **out, const char *dir, sl_err *err)
@@ -94,11 +99,27 @@ void sl_hf_close(sl_hf *h)
 {
     if (!h)
         return;
+    sl_quantized_close(&h->quantized);
     sl_shards_close(&h->shards);
     sl_small_json_close(&h->config);
     sl_mem_free(h->name);
     sl_mem_free(h->arch);
     sl_mem_free(h);
+}
+
+size_t sl_hf_count(const sl_hf *h)
+{
+    return h->quantized.method ? h->quantized.n : h->shards.n_tensors;
+}
+
+const sl_weight_info *sl_hf_at(const sl_hf *h, size_t i)
+{
+    return h->quantized.method ? &h->quantized.tensor[i] : h->shards.tensor[i];
+}
+
+const sl_weight_info *sl_hf_find(const sl_hf *h, const char *name)
+{
+    return h->quantized.method ? sl_quantized_find(&h->quantized, name) : sl_shards_find(&h->shards, name);
 }
 
 bool sl_hf_has_file(const sl_hf *h, const char *path)

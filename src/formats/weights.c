@@ -177,33 +177,43 @@ bool sl_weights_has_file(const sl_weights *w, const char *path)
 
 size_t sl_weights_count(const sl_weights *w)
 {
-    return w->hf ? w->hf->shards.n_tensors : w->parts.n_tensors;
+    return w->hf ? sl_hf_count(w->hf) : w->parts.n_tensors;
 }
 
 const sl_weight_info *sl_weights_at(const sl_weights *w, size_t i)
 {
-    return w->hf ? w->hf->shards.tensor[i] : &sl_gguf_parts_at(&w->parts, i)->info;
+    return w->hf ? sl_hf_at(w->hf, i) : &sl_gguf_parts_at(&w->parts, i)->info;
 }
 
 const sl_weight_info *sl_weights_find(const sl_weights *w, const char *name)
 {
     if (w->hf)
-        return sl_shards_find(&w->hf->shards, name);
+        return sl_hf_find(w->hf, name);
     const sl_gguf_tensor *t = sl_gguf_parts_find(&w->parts, name);
     return t ? &t->info : NULL;
+}
+
+size_t sl_weights_stored_count(const sl_weights *w)
+{
+    return w->hf ? w->hf->shards.n_tensors : w->parts.n_tensors;
+}
+
+const sl_weight_info *sl_weights_stored_at(const sl_weights *w, size_t i)
+{
+    return w->hf ? w->hf->shards.tensor[i] : sl_weights_at(w, i);
 }
 
 void sl_weights_ranges(const sl_weights *w, void (*fn)(void *user, const void *p, size_t bytes), void *user)
 {
     enum { GAP = 1 << 16 };
-    const size_t n = sl_weights_count(w);
+    const size_t n = sl_weights_stored_count(w);
     for (size_t i = 0, end = 0; i < n; i = end) {
-        const char *from = sl_weights_at(w, i)->tensor.data, *to = from;
+        const char *from = sl_weights_stored_at(w, i)->tensor.data, *to = from;
         for (end = i; end < n; end++) {
-            const char *at = sl_weights_at(w, end)->tensor.data;
+            const char *at = sl_weights_stored_at(w, end)->tensor.data;
             if (end > i && (at < to || (size_t)(at - to) > GAP))
                 break;
-            to = at + sl_weights_at(w, end)->bytes;
+            to = at + sl_weights_stored_at(w, end)->bytes;
         }
         fn(user, from, (size_t)(to - from));
     }
@@ -214,18 +224,16 @@ static sl_status check_tensor(const sl_weights *w, const sl_weight_info *t, sl_w
                               uint64_t done, uint64_t total, sl_err *err)
 {
     enum { BYTES_AT_ONCE = 4 << 20 };
-    const size_t rows_at_once = SL_MAX(BYTES_AT_ONCE / t->tensor.row_bytes, 1);
+    const size_t row_cost = sl_tensor_row_cost(&t->tensor), rows_at_once = SL_MAX(BYTES_AT_ONCE / row_cost, 1);
     for (size_t r = 0; r < t->tensor.rows; r += rows_at_once) {
-        const size_t rows = SL_MIN(rows_at_once, t->tensor.rows - r);
-        const uint8_t *at = (const uint8_t *)t->tensor.data + r * t->tensor.row_bytes;
-        size_t bad = 0;
+        size_t row = 0, col = 0;
         if (tell)
-            tell(user, t->name, done + r * t->tensor.row_bytes, total);
-        if (!sl_quant_check(t->tensor.format, at, rows * t->tensor.cols, &bad))
+            tell(user, t->name, done + r * row_cost, total);
+        if (!sl_quant_check(&t->tensor, r, SL_MIN(r + rows_at_once, t->tensor.rows), &row, &col))
             return sl_fail(err, SL_EFORMAT,
                            "%s: tensor %s (%s): row %zu, from column %zu on: a value that is no finite number, or a "
                            "broken scale; the file is damaged",
-                           w->path, t->name, t->type, r + bad / t->tensor.cols, bad % t->tensor.cols);
+                           w->path, t->name, t->type, row, col);
     }
     return SL_OK;
 }

@@ -47,7 +47,7 @@ typedef struct sl_weight_info {
     sl_tensor tensor; /* format SL_FORMAT_COUNT: of a type that is not supported, not to be read */
     uint32_t n_dims;
     uint64_t dims[4]; /* as the file says, innermost first */
-    uint64_t bytes;
+    uint64_t bytes;   /* with its scales, where those are tensors of their own */
 } sl_weight_info;
 
 /* SL_EINVAL: an override named a key that neither the file has nor anybody has asked for: to be called when all
@@ -57,6 +57,10 @@ sl_status sl_weights_overrides_used(const sl_weights *w, sl_err *err);
 size_t sl_weights_count(const sl_weights *w);
 const sl_weight_info *sl_weights_at(const sl_weights *w, size_t i);
 const sl_weight_info *sl_weights_find(const sl_weights *w, const char *name); /* NULL: not there; O(1) */
+
+/* The tensors as they lie in the files, one behind the other: those whose bytes the weights above consist of. */
+size_t sl_weights_stored_count(const sl_weights *w);
+const sl_weight_info *sl_weights_stored_at(const sl_weights *w, size_t i);
 
 /* The parts of the mapped files that tensors lie in, one behind the other. */
 void sl_weights_ranges(const sl_weights *w, void (*fn)(void *user, const void *p, size_t bytes), void *user);

@@ -61,8 +61,6 @@ static const struct {
     neutral want;
     reader by;
 } refused[] = {
-    { "quantization_config", ABSENT },
-    { "compression_config", ABSENT },
     { "text_config", ABSENT },
     { "vision_config", ABSENT },
     { "audio_config", ABSENT },
@@ -144,13 +142,8 @@ static sl_status check_refused(const sl_config *c, const sl_json *root, sl_err *
 {
     for (size_t i = 0; i < SL_COUNT(refused); i++) {
         const sl_json *m = sl_json_get(root, refused[i].key);
-        const sl_json *method = sl_json_get(m, "quant_method");
-        char shown[SL_SHOW_MAX];
         if (!m || is_neutral(m, refused[i].want) || reads(c, refused[i].by))
             continue;
-        if (method && method->kind == SL_JSON_STRING)
-            return sl_json_fail(err, SL_EUNSUPPORTED, method, "checkpoints quantised by \"%s\" are not supported",
-                                sl_show(shown, sl_json_bytes(method)));
         return sl_json_fail(err, SL_EUNSUPPORTED, m, "models with this setting are not supported");
     }
     return SL_OK;

@@ -65,7 +65,7 @@ static void count_active(sl_net *m)
     const size_t n = r->E ? m->n_of_experts / r->E * (r->E - r->K) : 0;
     const size_t bytes = r->E ? m->bytes_of_experts / r->E * (r->E - r->K) : 0;
     m->n_active = m->n_params - n - rows * m->config.D;
-    m->active_bytes = m->weight_bytes - bytes - rows * m->embed.row_bytes;
+    m->active_bytes = m->weight_bytes - bytes - rows * sl_tensor_row_cost(&m->embed);
 }
 
 static void count_unread(sl_net *m)

@@ -128,7 +128,7 @@ sl_status sl_view_vector(sl_net *m, const sl_weight_info *info, sl_tensor *t, sl
     float *wide = sl_arena_alloc(&m->arena, t->cols, sizeof *wide);
     if (!wide)
         return no_memory(m, info, t->cols, err);
-    sl_quant_get(t->format)->decode_row(wide, t->data, t->cols);
+    sl_quant_widen(wide, t->format, t->data, t->cols);
     *t = (sl_tensor){ .data = wide, .format = SL_FORMAT_F32, .rows = 1, .cols = t->cols };
     t->row_bytes = t->cols * sizeof *wide;
     return SL_OK;
@@ -149,7 +149,7 @@ sl_status sl_view_vectors(sl_net *m, const sl_tensor_spec *spec, const sl_weight
     float *row = sl_mem_zalloc(t->cols, sizeof *row);
     if (wide && row) {
         for (size_t e = 0; e < t->rows; e++) {
-            sl_quant_get(t->format)->decode_row(row, (const char *)t->data + e * t->row_bytes, t->cols);
+            sl_quant_get(t->format)->decode(row, t, e, 0, t->cols);
             for (size_t i = 0; i < width; i++)
                 wide[e * width + i] = row[i * parts + spec->part];
         }
@@ -165,12 +165,9 @@ sl_status sl_view_vectors(sl_net *m, const sl_tensor_spec *spec, const sl_weight
 /* The matrix of expert e. */
 static sl_tensor matrix(const sl_tensor_spec *spec, const sl_tensor *all, size_t E, size_t e)
 {
-    const size_t parts = sl_spec_parts(spec), stored = all->rows / E;
-    sl_tensor t = *all;
-    t.data = (const char *)all->data + (e * stored + spec->part) * all->row_bytes;
-    t.rows = stored / parts;
-    t.row_bytes = all->row_bytes * parts;
-    return t;
+    const size_t stored = all->rows / E;
+    const sl_tensor t = sl_tensor_rows(all, e * stored, (e + 1) * stored);
+    return sl_tensor_every(&t, spec->part, sl_spec_parts(spec));
 }
 
 sl_status sl_view_experts(sl_net *m, const sl_tensor_spec *spec, const sl_weight_info *info, const sl_tensor **out,

@@ -64,9 +64,8 @@ static void run_embed(const sl_graph *g, const sl_op *op, sl_lane *lane)
     const sl_tensor *w = &op->w[0];
     for (size_t t0, t1; take_rows(g, op, lane, &t0, &t1);)
         for (size_t t = t0; t < t1; t++) {
-            const unsigned char *row = (const unsigned char *)w->data + (size_t)lane->step->token[t] * w->row_bytes;
-            sl_quant_get(w->format)->decode_row(out.data + t * out.width, row, w->cols);
-            lane->read_bytes += w->row_bytes;
+            sl_quant_get(w->format)->decode(out.data + t * out.width, w, (size_t)lane->step->token[t], 0, w->cols);
+            lane->read_bytes += sl_tensor_row_cost(w);
         }
 }
 

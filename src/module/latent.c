@@ -202,7 +202,7 @@ static sl_kv_head as_values(const sl_tensor *w, size_t r0, size_t N, float *wide
     if (readable)
         return sl_kv_head_at(*type, data, N, w->cols);
     for (size_t i = 0; i < N; i++)
-        sl_quant_get(w->format)->decode_row(wide + i * w->cols, data + i * w->row_bytes, w->cols);
+        sl_quant_get(w->format)->decode(wide + i * w->cols, w, r0 + i, 0, w->cols);
     return sl_kv_head_at(SL_KV_F32, wide, N, w->cols);
 }
 
@@ -236,7 +236,7 @@ static void run_absorb(const sl_graph *g, const sl_op *op, sl_lane *lane)
                                   : k->rope_half)(out + l->R, lane->value[op->in[1]] + t * h->rope_dim, h->rope_dim);
         }
         lane->written_bytes += (t1 - t0) * C * sizeof(float);
-        lane->read_bytes += l->N * w.row_bytes;
+        lane->read_bytes += l->N * sl_tensor_row_cost(&w);
         lane->ops += 2 * (t1 - t0) * l->N * l->R;
     }
 }
@@ -273,7 +273,7 @@ static void run_values(const sl_graph *g, const sl_op *op, sl_lane *lane)
         float *out = lane->value[op->out[0]] + (t0 * h->H + head) * l->V;
         sl_linear(lane->env->k, SL_ACT_F32, out, h->H * l->V, &w, r0, r0 + l->V, &x, t0, t1, lane->scratch);
         lane->written_bytes += (t1 - t0) * l->V * sizeof(float);
-        lane->read_bytes += l->V * w.row_bytes;
+        lane->read_bytes += l->V * sl_tensor_row_cost(&w);
         lane->ops += 2 * (t1 - t0) * l->V * l->R;
     }
 }

@@ -71,10 +71,10 @@ static void decode(sl_kv_type type, float *out, const sl_kv_head *h, size_t at)
     const int8_t *q = (const int8_t *)h->data + at * C;
     switch (type) {
     case SL_KV_F16:
-        sl_quant_get(SL_FORMAT_F16)->decode_row(out, (const uint16_t *)h->data + at * C, C);
+        sl_quant_widen(out, SL_FORMAT_F16, (const uint16_t *)h->data + at * C, C);
         break;
     case SL_KV_BF16:
-        sl_quant_get(SL_FORMAT_BF16)->decode_row(out, (const uint16_t *)h->data + at * C, C);
+        sl_quant_widen(out, SL_FORMAT_BF16, (const uint16_t *)h->data + at * C, C);
         break;
     case SL_KV_INT8:
         for (size_t c = 0; c < C; c++)
@@ -107,7 +107,7 @@ static void make(const sl_expanded_job *job, sl_lane *lane, size_t n, size_t fro
     };
     const size_t r0 = job->head * (l->N + l->V) + from;
     sl_linear(lane->env->k, SL_ACT_F32, y, ldy, &job->w, r0, r0 + count, &x, 0, n, s->product);
-    lane->read_bytes += count * job->w.row_bytes;
+    lane->read_bytes += count * sl_tensor_row_cost(&job->w);
     lane->ops += 2 * n * count * l->R;
 }
 

@@ -268,7 +268,7 @@ static void run_tiles(const sl_graph *g, const sl_op *op, sl_lane *lane, const s
             else
                 run_tile(g, op, lane, act, &(sl_tile){ r * tr, r * tr + n_rows, t0, t1 }, y, scratch);
             n_rows *= op->epi == SL_EPI_SWIGLU ? 2 : 1;
-            lane->read_bytes += n_rows * op->w[0].row_bytes;
+            lane->read_bytes += n_rows * sl_tensor_row_cost(&op->w[0]);
             lane->ops += 2 * n_rows * op->w[0].cols * (t1 - t0);
         }
 }

@@ -242,7 +242,7 @@ static void exact_product(const sl_mix *c, float *y, size_t ld, const sl_tensor 
     const sl_act act = { .T = n, .K = c->D, .G = sl_div_up(c->D, 32), .f32 = x, .ldf = c->D };
     const sl_tensor own = sl_lane_weights(c->lane, w);
     sl_linear(c->env->k, SL_ACT_F32, y, ld, &own, r0, r1, &act, 0, n, c->own.product);
-    c->lane->read_bytes += (r1 - r0) * w->row_bytes;
+    c->lane->read_bytes += (r1 - r0) * sl_tensor_row_cost(w);
     c->lane->ops += 2 * (r1 - r0) * w->cols * n;
 }
 
@@ -368,7 +368,8 @@ static void tell(const sl_mix *c)
         x->hit++;
         x->least = SL_MIN(x->least, (uint32_t)h->n);
         x->most = SL_MAX(x->most, (uint32_t)h->n);
-        x->bytes += h->gate->rows * (h->gate->row_bytes + h->up->row_bytes) + h->down->rows * h->down->row_bytes;
+        x->bytes += h->gate->rows * (sl_tensor_row_cost(h->gate) + sl_tensor_row_cost(h->up)) +
+                    h->down->rows * sl_tensor_row_cost(h->down);
     }
 }
 
@@ -433,7 +434,7 @@ static void up_tile(sl_mix *c, const sl_hit *h, const sl_act *x, size_t t0, size
             k->quantize(&part, 0, 1);
         }
     }
-    c->lane->read_bytes += R * (h->gate->row_bytes + h->up->row_bytes);
+    c->lane->read_bytes += R * (sl_tensor_row_cost(h->gate) + sl_tensor_row_cost(h->up));
     c->lane->ops += 4 * R * c->D * n;
 }
 
@@ -488,7 +489,7 @@ static size_t down_products(sl_mix *c, float *y, size_t r0, size_t r1, size_t t0
         const sl_tensor down = sl_lane_weights(c->lane, h->down);
         sl_linear(c->env->k, c->env->act, y + at * R, R, &down, r0, r1, h->inner, first, first + n, c->own.product);
         add_expert_bias(c, h, y + at * R, c->m->down_bias, c->D, r0, R, n);
-        c->lane->read_bytes += R * h->down->row_bytes;
+        c->lane->read_bytes += R * sl_tensor_row_cost(h->down);
         c->lane->ops += 2 * R * h->down->cols * n;
         if (h->expert == c->E)
             break;

@@ -66,7 +66,7 @@ static void run_experts(const sl_graph *g, const sl_op *op, sl_lane *lane)
         sl_linear(k, lane->env->act, y, w->rows, w, 0, w->rows, &act, 0, 1, (unsigned char *)lane->scratch + at);
         if (bias)
             k->add(y, y, bias + expert * w->rows, w->rows);
-        lane->read_bytes += w->rows * w->row_bytes;
+        lane->read_bytes += w->rows * sl_tensor_row_cost(w);
         lane->ops += 2 * w->rows * w->cols;
         lane->written_bytes += w->rows * sizeof(float);
     }

@@ -85,8 +85,13 @@ static inline size_t sl_lane_rows(const sl_lane *lane, sl_rows rows)
 static inline sl_tensor sl_lane_weights(const sl_lane *lane, const sl_tensor *w)
 {
     sl_tensor own = *w;
-    if (lane->env->copy_at)
-        own.data = (const char *)w->data + lane->env->copy_at[lane->thread];
+    if (!lane->env->copy_at)
+        return own;
+    const size_t by = lane->env->copy_at[lane->thread];
+    const void **const at[] = { &own.data, &own.scales.scale, &own.scales.zero, &own.scales.group_of };
+    for (size_t i = 0; i < sizeof at / sizeof *at; i++)
+        if (*at[i])
+            *at[i] = (const char *)*at[i] + by;
     return own;
 }
 

@@ -25,23 +25,44 @@ static void decode_groups(float *out, const void *src, size_t n, void (*group)(s
     }
 }
 
-#define DECODE(id, mins)                                                                                               \
-    static void decode_row_##id(float *out, const void *src, size_t n)                                                 \
+static const void *blocks_at(const sl_tensor *t, size_t r, size_t k, size_t block, size_t bytes)
+{
+    return (const uint8_t *)t->data + r * t->row_bytes + k / block * bytes;
+}
+#define BLOCKS_AT(id, k) blocks_at(t, r, k, BLOCK_##id, BYTES_##id)
+
+/* Of formats whose blocks hold all. */
+#define GROUPED(id, mins)                                                                                              \
+    static void decode_##id(float *out, const sl_tensor *t, size_t r, size_t k0, size_t k1)                            \
     {                                                                                                                  \
-        decode_groups(out, src, n, sl_group_##id, mins);                                                               \
+        decode_groups(out, BLOCKS_AT(id, k0), k1 - k0, sl_group_##id, mins);                                           \
+    }                                                                                                                  \
+    static void group_##id(sl_quant_group *out, const sl_tensor *t, size_t r, size_t g)                                \
+    {                                                                                                                  \
+        sl_group_##id(out, BLOCKS_AT(id, 0), g);                                                                       \
     }
-SL_GROUPED_LIST(DECODE)
-#undef DECODE
+#define UNGROUPED(id)                                                                                                  \
+    static void decode_##id(float *out, const sl_tensor *t, size_t r, size_t k0, size_t k1)                            \
+    {                                                                                                                  \
+        sl_decode_row_##id(out, BLOCKS_AT(id, k0), k1 - k0);                                                           \
+    }
+SL_GROUPED_LIST(GROUPED)
+SL_UNGROUPED_LIST(UNGROUPED)
+#undef GROUPED
+#undef UNGROUPED
 
 #define COMMON(id) .format = SL_FORMAT_##id, .block = BLOCK_##id, .block_bytes = BYTES_##id
 
 static const sl_quant formats[SL_FORMAT_COUNT] = {
-#define UNGROUPED(id) [SL_FORMAT_##id] = { COMMON(id), .decode_row = sl_decode_row_##id },
+#define UNGROUPED(id) [SL_FORMAT_##id] = { COMMON(id), .decode = decode_##id },
 #define GROUPED(id, mins)                                                                                              \
-    [SL_FORMAT_##id] = { COMMON(id), .decode_row = decode_row_##id, .group = sl_group_##id, .minima = (mins) },
-    SL_UNGROUPED_LIST(UNGROUPED) SL_GROUPED_LIST(GROUPED)
+    [SL_FORMAT_##id] = { COMMON(id), .decode = decode_##id, .group = group_##id, .minima = (mins) },
+#define SCALED(id, as_group, mins)                                                                                     \
+    [SL_FORMAT_##id] = { COMMON(id), .decode = sl_decode_##id, .group = (as_group), .minima = (mins) },
+    SL_UNGROUPED_LIST(UNGROUPED) SL_GROUPED_LIST(GROUPED) SL_SCALED_LIST(SCALED)
 #undef UNGROUPED
 #undef GROUPED
+#undef SCALED
 };
 
 const sl_quant *sl_quant_get(sl_format format)
@@ -54,6 +75,12 @@ bool sl_quant_row_bytes(sl_format format, size_t n, size_t *out)
 {
     const sl_quant *q = sl_quant_get(format);
     return n % q->block == 0 && sl_mul_ok(n / q->block, q->block_bytes, out);
+}
+
+void sl_quant_widen(float *out, sl_format format, const void *src, size_t n)
+{
+    const sl_tensor t = { .data = src, .format = format, .rows = 1, .cols = n };
+    sl_quant_get(format)->decode(out, &t, 0, 0, n);
 }
 
 /* ---- checking -------------------------------------------------------------------- */
@@ -79,22 +106,30 @@ static bool all_finite(const float *v, size_t n)
     return ok;
 }
 
-bool sl_quant_check(sl_format format, const void *src, size_t n, size_t *bad)
+static bool row_ok(const sl_quant *q, const sl_tensor *t, size_t r, size_t *col)
 {
-    const sl_quant *q = sl_quant_get(format);
-    const uint8_t *p = src;
-    assert(n % q->block == 0);
-    const size_t step = q->block > 1 ? q->block : SL_SUPER; /* floats: many at once */
-    for (size_t at = 0; at < n; at += step) {
-        const size_t len = SL_MIN(step, n - at);
+    const size_t step = SL_MAX(q->block, (size_t)SL_GROUP); /* of small blocks many at once */
+    for (size_t at = 0; at < t->cols; at += step) {
+        const size_t n = SL_MIN(step, t->cols - at);
         float values[SL_SUPER];
-        q->decode_row(values, p + at / q->block * q->block_bytes, len);
-        if (!all_finite(values, len) || !scale_ok(format, p + at / q->block * q->block_bytes)) {
-            *bad = at;
+        q->decode(values, t, r, at, at + n);
+        if (!all_finite(values, n) || !scale_ok(t->format, blocks_at(t, r, at, q->block, q->block_bytes))) {
+            *col = at;
             for (size_t i = 0; q->block == 1 && isfinite(values[i]); i++)
-                *bad = at + i + 1;
+                *col = at + i + 1;
             return false;
         }
     }
+    return true;
+}
+
+bool sl_quant_check(const sl_tensor *t, size_t r0, size_t r1, size_t *row, size_t *col)
+{
+    const sl_quant *q = sl_quant_get(t->format);
+    for (size_t r = r0; r < r1; r++)
+        if (!row_ok(q, t, r, col)) {
+            *row = r;
+            return false;
+        }
     return true;
 }

@@ -65,7 +65,8 @@ static void fill_floats(ca *c, uint8_t *data, const shape *s)
 /* The two ends of a stored byte: of one s8, of two nibbles, of two 4-bit floats. */
 static uint8_t end_byte(ca *c, const shape *s)
 {
-    const bool bytes = s->format == SL_FORMAT_Q8_0, floats = s->format == SL_FORMAT_MXFP4;
+    const bool bytes = s->format == SL_FORMAT_Q8_0 || (s->format >= SL_FORMAT_INT8 && s->format <= SL_FORMAT_INT8_ANY);
+    const bool floats = s->format == SL_FORMAT_MXFP4;
     const uint8_t low = bytes ? 0x80 : floats ? 0xff : 0x00, high = bytes ? 0x7f : floats ? 0x77 : 0xff;
     switch (s->kind) {
     case DATA_ENDS_LOW_UP:
@@ -142,16 +143,60 @@ static void fill_blocks(ca *c, uint8_t *data, const shape *s)
 }
 
 /* What the two parts of a weight are worth, d * q and the minimum: they may be larger than their sum. */
-static void decode_parts(float *out, const sl_quant *q, const uint8_t *row, size_t K)
+static void decode_parts(float *out, const sl_quant *q, const sl_tensor *w, size_t r)
 {
-    q->decode_row(out, row, K);
+    const size_t K = w->cols;
+    q->decode(out, w, r, 0, K);
     for (size_t k = 0; !q->minima && k < K; k++)
         out[k] = fabsf(out[k]);
     for (size_t g = 0; q->minima && g < K / SL_GROUP; g++) {
         sl_quant_group x;
-        q->group(&x, row, g);
+        q->group(&x, w, r, g);
         for (size_t i = 0; i < SL_GROUP; i++)
             out[g * SL_GROUP + i] = fabsf(x.d * (float)x.q[i]) + fabsf(x.m);
+    }
+}
+
+/* Numbers with scales beside them, laid out in one of the ways that checkpoints have. */
+static void make_scales(ca *c, product *p, uint8_t *data, size_t n_bytes)
+{
+    const shape *s = p->s;
+    const bool any = s->format == SL_FORMAT_INT4_ANY || s->format == SL_FORMAT_INT8_ANY,
+               plain = s->kind < DATA_ENDS_MIXED;
+    const bool bytes = s->format >= SL_FORMAT_INT8;
+    const sl_scale_type type = c->bench ? SL_SCALE_BF16 : (sl_scale_type)(s->R % 3);
+    const size_t size = type == SL_SCALE_F32 ? 4 : 2;
+    const size_t group = c->bench ? 32 : any ? 24 : s->R % 4 == 0 ? s->K : s->K % 128 == 0 && s->R % 2 ? 128 : 32;
+    const size_t G = sl_div_up(s->K, group), per_word = bytes ? 4 : 8;
+    uint8_t *scale = (c->bench ? ca_buf64 : ca_buf)(c, s->R * G * size);
+    for (size_t i = 0; i < s->R * G; i++) {
+        const float v = plain ? ca_uniform(c, -0.1f, 0.1f) : 1;
+        const uint16_t h = type == SL_SCALE_F16 ? sl_f16_from_f32(v) : sl_bf16_from_f32(v);
+        memcpy(scale + i * size, size == 4 ? (const void *)&v : (const void *)&h, size);
+    }
+    for (size_t i = 0; i < n_bytes; i++)
+        data[i] = plain ? (uint8_t)ca_rand(c) : end_byte(c, s);
+    p->w.scales = (sl_scales){ .scale = scale,
+                               .type = type,
+                               .row_bytes = G * size,
+                               .col_bytes = size,
+                               .rows = 1,
+                               .group = group,
+                               .offset = bytes ? 0 : 8 };
+    if (s->format == SL_FORMAT_INT4_ZP || any) {
+        uint32_t *zero = ca_buf(c, sl_div_up(s->R, per_word) * G * sizeof *zero);
+        for (size_t i = 0; i < sl_div_up(s->R, per_word) * G; i++)
+            zero[i] = ca_rand(c);
+        p->w.scales.zero = zero;
+        p->w.scales.zero_row_bytes = G * sizeof *zero;
+        p->w.scales.zero_col_bytes = sizeof *zero;
+        p->w.scales.offset = 0;
+    }
+    if (any) {
+        int32_t *group_of = ca_buf(c, s->K * sizeof *group_of);
+        for (size_t k = 0; k < s->K; k++)
+            group_of[k] = (int32_t)(ca_rand(c) % G);
+        p->w.scales.group_of = group_of;
     }
 }
 
@@ -162,18 +207,20 @@ static void make_weights(ca *c, product *p)
     if (!sl_quant_row_bytes(s->format, s->K, &row_bytes))
         ca_fail(c, "the test's own shape is wrong");
     uint8_t *data = (c->bench ? ca_buf64 : ca_buf)(c, s->R * row_bytes);
-    if (sl_quant_get(s->format)->block == 1)
+    p->w = (sl_tensor){ .data = data, .format = s->format, .rows = s->R, .cols = s->K, .row_bytes = row_bytes };
+    if (s->format >= SL_FORMAT_INT4)
+        make_scales(c, p, data, s->R * row_bytes);
+    else if (sl_quant_get(s->format)->block == 1)
         fill_floats(c, data, s);
     else
         fill_blocks(c, data, s);
-    p->w = (sl_tensor){ .data = data, .format = s->format, .rows = s->R, .cols = s->K, .row_bytes = row_bytes };
     if (c->bench)
         return;
     p->values = ca_buf(c, s->R * s->K * sizeof *p->values);
     p->parts = ca_buf(c, s->R * s->K * sizeof *p->parts);
     for (size_t r = 0; r < s->R; r++) {
-        sl_quant_get(s->format)->decode_row(p->values + r * s->K, data + r * row_bytes, s->K);
-        decode_parts(p->parts + r * s->K, sl_quant_get(s->format), data + r * row_bytes, s->K);
+        sl_quant_get(s->format)->decode(p->values + r * s->K, &p->w, r, 0, s->K);
+        decode_parts(p->parts + r * s->K, sl_quant_get(s->format), &p->w, r);
     }
 }
 

@@ -123,7 +123,7 @@ static void types_agree_on_the_weights(void **state)
         float *want = malloc(n * sizeof *want), *got = malloc(n * sizeof *got);
         assert_non_null(want);
         assert_non_null(got);
-        sl_quant_get(e->tensor.format)->decode_row(want, e->tensor.data, n);
+        sl_quant_widen(want, e->tensor.format, e->tensor.data, n);
         for (size_t i = 0; i < SL_COUNT(types); i++) {
             sl_weights *w = open_fixture(archs[a], types[i].type);
             const sl_weight_info *t = sl_weights_find(w, "blk.1.ffn_up.weight");
@@ -132,9 +132,7 @@ static void types_agree_on_the_weights(void **state)
             assert_int_equal(t->tensor.rows, e->tensor.rows);
             double off = 0, sum = 0;
             for (size_t r = 0; r < t->tensor.rows; r++)
-                sl_quant_get(t->tensor.format)
-                    ->decode_row(got + r * t->tensor.cols, (const uint8_t *)t->tensor.data + r * t->tensor.row_bytes,
-                                 t->tensor.cols);
+                sl_quant_get(t->tensor.format)->decode(got + r * t->tensor.cols, &t->tensor, r, 0, t->tensor.cols);
             for (size_t j = 0; j < n; j++) {
                 off += fabs((double)got[j] - (double)want[j]);
                 sum += fabs((double)want[j]);

@@ -437,9 +437,10 @@ static void settings_that_change_the_maths(void **state)
 {
     (void)state;
     static const bad bads[] = {
-        { "{\"quantization_config\": {\"quant_method\": \"gptq\", \"bits\": 4}}", SL_EUNSUPPORTED,
-          "quantization_config.quant_method: checkpoints quantised by \"gptq\" are not supported" },
-        { "{\"quantization_config\": {}}", SL_EUNSUPPORTED, "quantization_config: models with this setting" },
+        { "{\"quantization_config\": {\"quant_method\": \"hqq\", \"bits\": 4}}", SL_EUNSUPPORTED,
+          "quantization_config.quant_method: checkpoints quantised by \"hqq\" are not supported; those by " },
+        { "{\"quantization_config\": {}}", SL_EFORMAT, "quant_method" },
+        { "{\"quantization_config\": 4}", SL_EFORMAT, "quantization_config: should be an object" },
         { "{\"num_local_experts\": 8}", SL_EUNSUPPORTED, "num_local_experts: " },
         { "{\"final_logit_softcapping\": 30.0}", SL_EUNSUPPORTED, "final_logit_softcapping: " },
         { "{\"logits_scaling\": 8}", SL_EUNSUPPORTED, "logits_scaling: " },

@@ -48,9 +48,8 @@ static void decode(const sl_tensor *t)
         return;
     float *row = malloc(t->cols * sizeof *row);
     must(row != NULL, "no memory");
-    const uint8_t *data = t->data;
-    sl_quant_get(t->format)->decode_row(row, data, t->cols);
-    sl_quant_get(t->format)->decode_row(row, data + (t->rows - 1) * t->row_bytes, t->cols);
+    sl_quant_get(t->format)->decode(row, t, 0, 0, t->cols);
+    sl_quant_get(t->format)->decode(row, t, t->rows - 1, 0, t->cols);
     free(row);
 }
 

@@ -27,14 +27,12 @@ typedef struct s16_min_group {
 static void decode_any(void *dst, const sl_tensor *w, size_t r0, size_t r1, size_t k0, size_t k1)
 {
     const sl_quant *quant = sl_quant_get(w->format);
-    const uint8_t *row[SL_PANEL_ROWS];
-    row_pointers(row, w, r0, r1);
     uint8_t *out = dst;
     for (size_t g = k0 / SL_GROUP; g < k1 / SL_GROUP; g++) {
         s16_min_group *panel = (s16_min_group *)(void *)out;
         for (size_t r = 0; r < SL_PANEL_ROWS; r++) {
             sl_quant_group x;
-            quant->group(&x, row[r], g);
+            quant->group(&x, w, SL_MIN(r0 + r, r1 - 1), g);
             for (size_t i = 0; i < 16; i++)
                 memcpy(&panel->q[i][2 * r], &x.q[2 * i], 2 * sizeof x.q[0]);
             panel->d[r] = x.d;

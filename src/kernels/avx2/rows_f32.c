@@ -85,18 +85,19 @@ SL_ALWAYS_INLINE void decode(void *dst, const sl_tensor *w, size_t r0, size_t r1
             _mm256_storeu_ps(out, load_floats_tail(row[i] + k * (group_bytes(f) / SL_GROUP), SL_MIN(8, k1 - k), f));
 }
 
-/* Any format of blocks, by its reference. */
+/* Any format, by its reference; the last vector of a row is filled up with zeros. */
 static void decode_any(void *dst, const sl_tensor *w, size_t r0, size_t r1, size_t k0, size_t k1)
 {
     const sl_quant *quant = sl_quant_get(w->format);
-    const uint8_t *row[SL_PANEL_ROWS];
-    row_pointers(row, w, r0, r1);
+    const size_t step = SL_MAX(quant->block, (size_t)SL_GROUP);
     float *out = dst;
-    for (size_t k = k0; k < k1; k += quant->block, out += quant->block * SL_PANEL_ROWS)
+    for (size_t k = k0; k < k1; k += step, out += step * SL_PANEL_ROWS)
         for (size_t i = 0; i < SL_PANEL_ROWS; i++) {
             float values[SL_SUPER];
-            quant->decode_row(values, row[i] + k / quant->block * quant->block_bytes, quant->block);
-            for (size_t c = 0; c < quant->block; c += 8)
+            const size_t n = SL_MIN(step, k1 - k), filled = sl_round_up(n, 8);
+            memset(values + n, 0, (filled - n) * sizeof *values);
+            quant->decode(values, w, SL_MIN(r0 + i, r1 - 1), k, k + n);
+            for (size_t c = 0; c < filled; c += 8)
                 _mm256_storeu_ps(out + c * SL_PANEL_ROWS + i * 8, _mm256_loadu_ps(values + c));
         }
 }

@@ -13,11 +13,6 @@
 #include "quant/blocks.h"
 #include "quant/quant.h"
 
-static const uint8_t *row_at(const sl_tensor *w, size_t r, size_t r1)
-{
-    return (const uint8_t *)w->data + SL_MIN(r, r1 - 1) * w->row_bytes;
-}
-
 /* ---- f32 ---------------------------------------------------------------------- */
 
 /* A panel is [groups][8 rows][32 columns]; of the last group, what the row has. */
@@ -30,7 +25,7 @@ static void decode_f32(void *dst, const sl_tensor *w, size_t r0, size_t r1, size
         for (size_t i = 0; i < SL_PANEL_ROWS; i++) {
             float values[SL_SUPER];
             const size_t n = SL_MIN(step, k1 - k);
-            quant->decode_row(values, row_at(w, r0 + i, r1) + k / quant->block * quant->block_bytes, n);
+            quant->decode(values, w, SL_MIN(r0 + i, r1 - 1), k, k + n);
             for (size_t j = 0; j < n; j++)
                 out[(j / SL_GROUP * SL_PANEL_ROWS + i) * SL_GROUP + j % SL_GROUP] = values[j];
         }
@@ -60,7 +55,7 @@ static void decode_groups(void *dst, const sl_tensor *w, size_t r0, size_t r1, s
     sl_quant_group *out = dst;
     for (size_t g = k0 / SL_GROUP; g < k1 / SL_GROUP; g++)
         for (size_t i = 0; i < SL_PANEL_ROWS; i++)
-            quant->group(out++, row_at(w, r0 + i, r1), g);
+            quant->group(out++, w, SL_MIN(r0 + i, r1 - 1), g);
 }
 
 static void micro_groups(float *y, size_t ldy, const void *panel, size_t rows, size_t k0, size_t k1, const sl_act *x,

@@ -1,0 +1,257 @@
+#include "formats/quantized_in.h"
+
+#include <assert.h>
+#include <stdio.h>
+#include <string.h>
+#include "base/num.h"
+#include "formats/show.h"
+
+#define CHUNK_BYTES ((size_t)64 << 10)
+
+static const sl_quant_method *const methods[] = { &sl_method_compressed_tensors };
+
+/* ---- which method ---------------------------------------------------------------------------- */
+
+static sl_status unknown(const sl_json *method, sl_err *err)
+{
+    char shown[SL_SHOW_MAX], known[256];
+    size_t at = 0;
+    for (size_t i = 0; i < SL_COUNT(methods) && at < sizeof known; i++)
+        at += (size_t)snprintf(known + at, sizeof known - at, "%s%s", i ? ", " : "", methods[i]->name);
+    return sl_json_fail(err, SL_EUNSUPPORTED, method,
+                        "checkpoints quantised by \"%s\" are not supported; those by %s are",
+                        sl_show(shown, sl_json_bytes(method)), known);
+}
+
+/* *out stays NULL in a folder that is not quantised. */
+static sl_status find_method(const sl_json *config, const sl_json **settings, const sl_quant_method **out, sl_err *err)
+{
+    sl_bytes text = { 0 };
+    const sl_json *now = sl_json_get(config, "quantization_config"), *old = sl_json_get(config, "compression_config");
+    const sl_json *c = now ? now : old;
+    if (!c)
+        return SL_OK;
+    if (c->kind != SL_JSON_OBJECT)
+        return sl_json_fail(err, SL_EFORMAT, c, "should be an object");
+    *settings = c;
+    const sl_json *method = sl_json_get(c, "quant_method");
+    if (!method && sl_json_get(c, "config_groups")) { /* as its first releases wrote it */
+        *out = &sl_method_compressed_tensors;
+        return SL_OK;
+    }
+    const sl_status rc = sl_json_get_str(c, "quant_method", true, &text, err);
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < SL_COUNT(methods); i++)
+        if (sl_json_is(method, methods[i]->name))
+            *out = methods[i];
+    return *out ? SL_OK : unknown(method, err);
+}
+
+/* ---- parts of a module ------------------------------------------------------------------------- */
+
+/* The part that a tensor's name says it is; SIZE_MAX: none. */
+static size_t part_of(const sl_quant_method *m, sl_bytes name, sl_bytes *module)
+{
+    for (size_t i = 0; i < m->n_parts; i++) {
+        const size_t n = strlen(m->parts[i].suffix);
+        if (name.len > n && memcmp(name.data + name.len - n, m->parts[i].suffix, n) == 0) {
+            *module = (sl_bytes){ name.data, name.len - n };
+            return i;
+        }
+    }
+    return SIZE_MAX;
+}
+
+/* The tensor `module` `suffix`; `room` is for its name. */
+static const sl_weight_info *find_part(const sl_shards *s, sl_bytes module, const char *suffix, char *room)
+{
+    const size_t n = strlen(suffix);
+    memcpy(room, module.data, module.len);
+    memcpy(room + module.len, suffix, n);
+    const size_t at = sl_names_find(&s->by_name, (sl_bytes){ room, module.len + n });
+    return at == SIZE_MAX ? NULL : s->tensor[at];
+}
+
+typedef struct joining {
+    sl_quantized *q;
+    const sl_shards *s;
+    char *room; /* for the longest name */
+    sl_err *err;
+} joining;
+
+/* The weight whose leading part is part `lead` of this module. */
+static sl_status join(const joining *j, sl_bytes module, size_t lead)
+{
+    const sl_quant_method *m = j->q->method;
+    sl_weight_info *out = &j->q->tensor[j->q->n];
+    sl_parts p = { .module = module };
+    char shown[SL_SHOW_MAX];
+    uint64_t bytes = 0;
+    for (size_t i = 0; i < m->n_parts; i++) {
+        p.part[i] = find_part(j->s, module, m->parts[i].suffix, j->room);
+        bytes += p.part[i] ? p.part[i]->bytes : 0; /* of tensors that do not overlap: no larger than the files */
+        if (p.part[i] && m->parts[i].leads && i != lead)
+            return sl_fail(j->err, SL_EFORMAT, "module %s has both %s and %s", sl_show(shown, module),
+                           m->parts[lead].suffix + 1, m->parts[i].suffix + 1);
+    }
+    *out = *p.part[lead];
+    out->bytes = bytes;
+    find_part(j->s, module, m->result, j->room);
+    out->name = sl_arena_strndup(&j->q->arena, j->room, module.len + strlen(m->result));
+    if (!out->name)
+        return sl_fail(j->err, SL_ENOMEM, "no memory for the name of a weight");
+    const sl_status rc = m->join(j->q, &p, out, j->err);
+    if (rc)
+        return sl_fail_in(j->err, rc, "module %s", sl_show(shown, module));
+    j->q->name[j->q->n++] = (sl_bytes){ out->name, strlen(out->name) };
+    return SL_OK;
+}
+
+static sl_status check_companion(const joining *j, sl_bytes module, size_t part)
+{
+    const sl_quant_method *m = j->q->method;
+    char shown[SL_SHOW_MAX];
+    for (size_t i = 0; i < m->n_parts; i++)
+        if (m->parts[i].leads && find_part(j->s, module, m->parts[i].suffix, j->room))
+            return SL_OK;
+    return sl_fail(j->err, SL_EFORMAT, "module %s has %s, but no numbers that it belongs to", sl_show(shown, module),
+                   m->parts[part].suffix + 1);
+}
+
+static sl_status join_all(const joining *j)
+{
+    sl_quantized *q = j->q;
+    for (size_t i = 0; i < j->s->n_tensors; i++) {
+        sl_bytes module = { 0 };
+        const size_t part = part_of(q->method, j->s->name[i], &module);
+        sl_status rc = SL_OK;
+        if (part == SIZE_MAX) {
+            q->tensor[q->n] = *j->s->tensor[i];
+            q->name[q->n++] = j->s->name[i];
+        } else {
+            rc = q->method->parts[part].leads ? join(j, module, part) : check_companion(j, module, part);
+        }
+        if (rc)
+            return rc;
+    }
+    return SL_OK;
+}
+
+/* ---- open --------------------------------------------------------------------------------------- */
+
+static sl_status open_all(sl_quantized *q, const sl_shards *s, const sl_json *settings, sl_err *err)
+{
+    size_t longest = 0, twice = SIZE_MAX;
+    sl_status rc = q->method->open(q, settings, err);
+    if (rc)
+        return rc;
+    for (size_t i = 0; i < s->n_tensors; i++)
+        longest = SL_MAX(longest, s->name[i].len);
+    for (size_t i = 0; i < q->method->n_parts; i++)
+        assert(strlen(q->method->parts[i].suffix) <= SL_SHOW_MAX && strlen(q->method->result) <= SL_SHOW_MAX);
+    q->tensor = sl_arena_alloc(&q->arena, s->n_tensors, sizeof *q->tensor);
+    q->name = sl_arena_alloc(&q->arena, s->n_tensors, sizeof *q->name);
+    const joining j = { q, s, sl_arena_alloc(&q->arena, longest + SL_SHOW_MAX, 1), err };
+    if (!q->tensor || !q->name || !j.room)
+        return sl_fail(err, SL_ENOMEM, "no memory for a list of %zu tensors", s->n_tensors);
+    if ((rc = join_all(&j)))
+        return rc;
+    if (sl_names_init(&q->by_name, q->name, q->n, &twice))
+        return sl_fail(err, SL_ENOMEM, "no memory for the names of %zu tensors", q->n);
+    return twice == SIZE_MAX ? SL_OK : sl_fail(err, SL_EFORMAT, "weight %s is there twice", q->tensor[twice].name);
+}
+
+sl_status sl_quantized_open(sl_quantized *q, const sl_shards *s, const sl_json *config, sl_err *err)
+{
+    const sl_json *settings = NULL;
+    *q = (sl_quantized){ 0 };
+    sl_status rc = find_method(config, &settings, &q->method, err);
+    if (rc || !q->method)
+        return rc;
+    sl_arena_init(&q->arena, CHUNK_BYTES);
+    rc = open_all(q, s, settings, err);
+    if (rc)
+        sl_quantized_close(q);
+    return rc;
+}
+
+void sl_quantized_close(sl_quantized *q)
+{
+    if (q->method && q->method->close)
+        q->method->close(q);
+    sl_names_fini(&q->by_name);
+    sl_arena_fini(&q->arena);
+    *q = (sl_quantized){ 0 };
+}
+
+const sl_weight_info *sl_quantized_find(const sl_quantized *q, const char *name)
+{
+    const size_t at = sl_names_find(&q->by_name, (sl_bytes){ name, strlen(name) });
+    return at == SIZE_MAX ? NULL : &q->tensor[at];
+}
+
+/* ---- what methods share -------------------------------------------------------------------------- */
+
+sl_status sl_part_check(const sl_weight_info *part, const char *suffix, const char *dtype, size_t rows, size_t cols,
+                        sl_err *err)
+{
+    const sl_tensor *t = &part->tensor;
+    if (strcmp(part->type, dtype) != 0)
+        return sl_fail(err, SL_EFORMAT, "%s is %s, not %s", suffix + 1, part->type, dtype);
+    if (part->n_dims <= 2 && (rows == SIZE_MAX || t->rows == rows) && (cols == SIZE_MAX || t->cols == cols))
+        return SL_OK;
+    char want[2][24] = { "?", "?" };
+    if (rows != SIZE_MAX)
+        snprintf(want[0], sizeof want[0], "%zu", rows);
+    if (cols != SIZE_MAX)
+        snprintf(want[1], sizeof want[1], "%zu", cols);
+    return sl_fail(err, SL_EFORMAT, "%s has %u dimensions and is [%zu, %zu], where [%s, %s] is wanted", suffix + 1,
+                   part->n_dims, t->rows, t->cols, want[0], want[1]);
+}
+
+sl_status sl_part_scale_type(const sl_weight_info *part, const char *suffix, sl_scale_type *out, sl_err *err)
+{
+    switch (part->tensor.format) {
+    case SL_FORMAT_F32:
+        *out = SL_SCALE_F32;
+        return SL_OK;
+    case SL_FORMAT_F16:
+        *out = SL_SCALE_F16;
+        return SL_OK;
+    case SL_FORMAT_BF16:
+        *out = SL_SCALE_BF16;
+        return SL_OK;
+    default:
+        return sl_fail(err, SL_EFORMAT, "%s is %s; scales are F32, F16 or BF16", suffix + 1, part->type);
+    }
+}
+
+sl_status sl_part_groups(const sl_weight_info *part, const char *suffix, size_t cols, size_t groups, size_t group,
+                         const void **out, sl_err *err)
+{
+    bool plain = true;
+    size_t none = 0;
+    const sl_status rc = sl_part_check(part, suffix, "I32", 1, cols, err);
+    if (rc)
+        return rc;
+    for (size_t c = 0; c < cols; c++) {
+        const uint32_t g = sl_load_le32((const uint8_t *)part->tensor.data + 4 * c);
+        plain = plain && g == c / group;
+        none += g == UINT32_MAX;
+        if (g >= groups && none <= c)
+            return sl_fail(err, SL_EFORMAT, "%s: column %zu is in group %d of %zu", suffix + 1, c, (int)g, groups);
+    }
+    *out = plain || none == cols ? NULL : part->tensor.data;
+    return SL_OK;
+}
+
+void sl_part_matrix(sl_weight_info *out, sl_format format, size_t rows, size_t cols)
+{
+    out->type = sl_format_name(format);
+    out->tensor = (sl_tensor){ .format = format, .rows = rows, .cols = cols };
+    out->n_dims = 2;
+    out->dims[0] = cols;
+    out->dims[1] = rows;
+    out->dims[2] = out->dims[3] = 1;
+}

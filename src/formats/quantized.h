@@ -1,0 +1,33 @@
+/* quantized.h - weights of a Hugging Face folder that lie in several tensors, put together.
+ *
+ * "quantization_config" of config.json (older: "compression_config") names a method; its file (quantized_in.h) knows
+ * which tensors belong to a module X and how they lie: X.weight_packed, X.weight_scale, X.weight_shape become one
+ * weight "X.weight" with its true rows and columns, and scales beside it (sl_scales). All else stays as it is. Nothing
+ * is copied: what comes out points into the mapped files. */
+#ifndef SL_FORMATS_QUANTIZED_H
+#define SL_FORMATS_QUANTIZED_H
+
+#include "formats/json.h"
+#include "formats/shards.h"
+
+typedef struct sl_quant_method sl_quant_method;
+
+typedef struct sl_quantized {
+    const sl_quant_method *method; /* NULL: the folder is not quantised, the rest is empty */
+    sl_weight_info *tensor;        /* [n] in the order of the shards */
+    sl_bytes *name;                /* [n] */
+    size_t n;
+    sl_names by_name;
+    void *settings; /* the method's own */
+    sl_arena arena;
+} sl_quantized;
+
+/* `config` is the root of config.json, which stays, as s does. SL_EUNSUPPORTED: a method or an option that is not
+ * known, by its name; SL_EFORMAT: parts that do not fit together; SL_ENOMEM. err names the key or the tensor, not the
+ * file. After a failure q is empty. */
+sl_status sl_quantized_open(sl_quantized *q, const sl_shards *s, const sl_json *config, sl_err *err);
+void sl_quantized_close(sl_quantized *q); /* accepts a zeroed one */
+
+const sl_weight_info *sl_quantized_find(const sl_quantized *q, const char *name); /* NULL: not there */
+
+#endif

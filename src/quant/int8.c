@@ -1,0 +1,48 @@
+/* int8.c - 8 bits with scales beside them, w = scale * (q - zero): rows of bytes. With an offset or zero points they
+ * are unsigned (compressed-tensors, pack_quantized: zero is 128 without zero points), else signed (its int_quantized,
+ * naive_quantized). */
+#include "quant/formats_in.h"
+
+#include "base/num.h"
+#include "quant/scales.h"
+
+#define AT_ONCE 256
+
+static void numbers(int16_t *q, const sl_tensor *t, size_t r, size_t k0, size_t n)
+{
+    const uint8_t *p = (const uint8_t *)t->data + r * t->row_bytes + k0;
+    const bool is_signed = !t->scales.zero && !t->scales.offset;
+    for (size_t i = 0; i < n; i++)
+        q[i] = is_signed ? (int8_t)p[i] : p[i];
+}
+
+void sl_decode_INT8_ANY(float *out, const sl_tensor *t, size_t r, size_t k0, size_t k1)
+{
+    for (size_t k = k0; k < k1; k += AT_ONCE) {
+        int16_t q[AT_ONCE];
+        const size_t n = SL_MIN((size_t)AT_ONCE, k1 - k);
+        numbers(q, t, r, k, n);
+        sl_scales_apply(out + (k - k0), &t->scales, r, k, k + n, q, 8);
+    }
+}
+
+void sl_decode_INT8(float *out, const sl_tensor *t, size_t r, size_t k0, size_t k1)
+{
+    sl_decode_INT8_ANY(out, t, r, k0, k1);
+}
+
+void sl_decode_INT8_TOKEN(float *out, const sl_tensor *t, size_t r, size_t k0, size_t k1)
+{
+    sl_decode_INT8_ANY(out, t, r, k0, k1);
+}
+
+void sl_group_INT8(sl_quant_group *out, const sl_tensor *t, size_t r, size_t g)
+{
+    const size_t k = g * SL_GROUP, shared = sl_scales_group(&t->scales, k);
+    const int zero = sl_scales_zero(&t->scales, r, shared, 8);
+    numbers(out->q, t, r, k, SL_GROUP);
+    for (size_t i = 0; i < SL_GROUP; i++)
+        out->q[i] = (int16_t)(out->q[i] - zero);
+    out->d = sl_scales_at(&t->scales, r, shared);
+    out->m = 0.0f;
+}

@@ -1,0 +1,18 @@
+/* scales.h - scales and zero points that are tensors of their own (sl_scales). */
+#ifndef SL_QUANT_SCALES_H
+#define SL_QUANT_SCALES_H
+
+#include "base/tensor.h"
+
+/* The group of column c. */
+size_t sl_scales_group(const sl_scales *s, size_t c);
+/* The scale of row r, group g. */
+float sl_scales_at(const sl_scales *s, size_t r, size_t g);
+/* What is taken from a stored number of so many bits (4 or 8) in row r, group g: its zero point, or the offset that all
+ * have. */
+int sl_scales_zero(const sl_scales *s, size_t r, size_t g, unsigned bits);
+
+/* out[0 .. k1 - k0) = scale * (q - zero) for columns k0 .. k1 of row r. q: the stored numbers of these columns. */
+void sl_scales_apply(float *out, const sl_scales *s, size_t r, size_t k0, size_t k1, const int16_t *q, unsigned bits);
+
+#endif
