@@ -24,10 +24,12 @@ static void run_thread(void *arg, size_t thread)
                      .trace = w->trace };
     for (size_t i = 0; i < p->graph.n_ops; i++) {
         const sl_op *op = &p->graph.op[i];
-        if (p->barrier[i])
-            sl_lane_barrier(&lane, op);
         lane.shared = p->shared[i];
         lane.tiles = p->tiles + i * SL_OP_PHASES;
+        if (p->impl[i]->fetch)
+            p->impl[i]->fetch(&p->graph, op, &lane);
+        if (p->barrier[i])
+            sl_lane_barrier(&lane, op);
         lane.read_bytes = lane.ops = 0;
         lane.experts = (sl_span_experts){ 0 };
         const uint64_t begin = sl_trace_begin(w->trace);

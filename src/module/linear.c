@@ -19,6 +19,10 @@
 #define TILE_ROWS_MIN 16
 #define PREPARE_ROWS  4 /* tokens of a prologue tile */
 
+#define LINE        64
+#define FETCH_FIRST 16384 /* bytes of weights asked for before the operation begins, */
+#define FETCH_NEXT  4096  /* and before a thread goes on elsewhere: some 8 rows, which ask for those behind them */
+
 /* ---- building ---------------------------------------------------------------- */
 
 sl_value sl_norm_linear(sl_graph *g, const char *name, int layer, sl_value x, const sl_norm *norm, const sl_proj *w,
@@ -202,6 +206,15 @@ static void finish_head(const sl_op *op, sl_lane *lane, const sl_tile *tile, uns
 
 /* ---- the product, tile by tile ----------------------------------------------- */
 
+/* Ask for the rows of w from r on, at most `bytes` of them. */
+static void fetch_rows(const sl_lane *lane, const sl_tensor *weights, size_t r, size_t bytes)
+{
+    const sl_tensor w = sl_lane_weights(lane, weights);
+    const size_t n = SL_MIN(bytes, (w.rows - r) * w.row_bytes);
+    for (size_t i = 0; i < n; i += LINE)
+        sl_cpu_prefetch((const char *)w.data + r * w.row_bytes + i);
+}
+
 /* For every epilogue but QKV: w[0] of `tile`, and w[1] beside it for SWIGLU. */
 static void run_tile(const sl_graph *g, const sl_op *op, sl_lane *lane, const sl_act *act, const sl_tile *tile,
                      float *y, void *scratch)
@@ -213,6 +226,7 @@ static void run_tile(const sl_graph *g, const sl_op *op, sl_lane *lane, const sl
     if (op->epi == SL_EPI_SWIGLU) {
         const sl_tensor w1 = sl_lane_weights(lane, &op->w[1]);
         float *up = y + T * n;
+        fetch_rows(lane, &op->w[1], tile->r0, FETCH_NEXT);
         sl_linear(env->k, type, y, n, &w, tile->r0, tile->r1, act, tile->t0, tile->t1, scratch);
         sl_linear(env->k, type, up, n, &w1, tile->r0, tile->r1, act, tile->t0, tile->t1, scratch);
         add_bias(env->k, y, n, op->bias[0], tile->r0, n, T);
@@ -244,33 +258,73 @@ static void run_head_tile(const sl_op *op, sl_lane *lane, const sl_act *act, siz
         lane->written_bytes += (t1 - t0) * hs->C * sizeof(float);
 }
 
-/* Tiles are numbered along the rows of w, each row's token tiles together. A thread takes runs of
- * them and so reads weights in the order of memory. Without token tiles, tiles are small, for an
- * even end, and neighbours of a run are computed together. */
+/* How the operation is cut. Tiles are numbered along the rows of w, each row's token tiles together. A thread takes
+ * runs of them and so reads weights in the order of memory. Without token tiles, tiles are small, for an even end, and
+ * neighbours of a run are computed together. */
+typedef struct sl_tiling {
+    bool heads;
+    size_t tr; /* rows of w in a tile; C with heads */
+    size_t n_token_tiles, n;
+    size_t together;
+} sl_tiling;
+
+static sl_tiling tiling_of(const sl_op *op, size_t rows)
+{
+    sl_tiling t = { .heads = op->epi == SL_EPI_QKV, .n_token_tiles = sl_div_up(rows, TILE_TOKENS) };
+    t.tr = t.heads ? op->heads.C : t.n_token_tiles > 1 ? TILE_ROWS_MAX : TILE_ROWS_MIN;
+    t.n = t.n_token_tiles * (t.heads ? op->heads.H + 2 * op->heads.Hkv : sl_div_up(op->w[0].rows, t.tr));
+    t.together = t.heads || t.n_token_tiles > 1 ? 1 : TILE_ROWS_MAX / TILE_ROWS_MIN;
+    return t;
+}
+
+/* Ask for the weights of tile i, at most `bytes` of them, so that they are on the way when they are multiplied. */
+static void fetch_tile(const sl_op *op, const sl_lane *lane, const sl_tiling *tiling, size_t i, size_t bytes)
+{
+    const size_t r = i / tiling->n_token_tiles, H = op->heads.H, Hkv = op->heads.Hkv;
+    const unsigned which = !tiling->heads || r < H ? 0 : r < H + Hkv ? 1 : 2;
+    const size_t first = tiling->tr * (which == 0 ? r : which == 1 ? r - H : r - H - Hkv);
+    fetch_rows(lane, &op->w[which], first, bytes);
+}
+
+static bool take(sl_lane *lane, const sl_tiling *tiling, size_t *i, size_t *end)
+{
+    if (sl_tiles_take_run(&lane->tiles[1], &lane->runs, tiling->n, lane->n_threads, i, end))
+        return true;
+    *i = *end = 0;
+    return false;
+}
+
+/* Before the barrier in front of the operation: who waits there, and then makes its own input, has memory busy. */
+static void fetch(const sl_graph *g, const sl_op *op, sl_lane *lane)
+{
+    const sl_tiling tiling = tiling_of(op, sl_lane_rows(lane, sl_graph_info(g, op->out[0])->rows));
+    lane->runs = (sl_runs){ 0 };
+    if (take(lane, &tiling, &lane->first, &lane->end))
+        fetch_tile(op, lane, &tiling, lane->first, FETCH_FIRST);
+}
+
+/* The first run was taken by `fetch`; each further one is, before the last tile of the one before. */
 static void run_tiles(const sl_graph *g, const sl_op *op, sl_lane *lane, const sl_act *act, size_t rows, float *y,
                       void *scratch)
 {
-    const bool heads = op->epi == SL_EPI_QKV;
-    const size_t R = op->w[0].rows, n_token_tiles = sl_div_up(rows, TILE_TOKENS);
-    const size_t tr = heads ? op->heads.C : n_token_tiles > 1 ? TILE_ROWS_MAX : TILE_ROWS_MIN;
-    const size_t n_row_tiles = heads ? op->heads.H + 2 * op->heads.Hkv : sl_div_up(R, tr);
-    const size_t together = heads || n_token_tiles > 1 ? 1 : TILE_ROWS_MAX / TILE_ROWS_MIN;
-    sl_runs runs = { 0 };
-    size_t i = 0, end = 0;
-    while (sl_tiles_take_run(&lane->tiles[1], &runs, n_row_tiles * n_token_tiles, lane->n_threads, &i, &end))
-        for (size_t step; i < end; i += step) {
-            step = SL_MIN(together, end - i);
-            const size_t r = i / n_token_tiles, t0 = i % n_token_tiles * TILE_TOKENS;
-            const size_t t1 = SL_MIN(t0 + TILE_TOKENS, rows);
-            size_t n_rows = heads ? tr : SL_MIN(tr * step, R - r * tr);
-            if (heads)
-                run_head_tile(op, lane, act, r, t0, t1, y, scratch);
-            else
-                run_tile(g, op, lane, act, &(sl_tile){ r * tr, r * tr + n_rows, t0, t1 }, y, scratch);
-            n_rows *= op->epi == SL_EPI_SWIGLU ? 2 : 1;
-            lane->read_bytes += n_rows * sl_tensor_row_cost(&op->w[0]);
-            lane->ops += 2 * n_rows * op->w[0].cols * (t1 - t0);
-        }
+    const sl_tiling tiling = tiling_of(op, rows);
+    size_t i = lane->first, end = lane->end;
+    while (i < end) {
+        const size_t step = SL_MIN(tiling.together, end - i), tr = tiling.tr;
+        const size_t r = i / tiling.n_token_tiles, t0 = i % tiling.n_token_tiles * TILE_TOKENS;
+        const size_t t1 = SL_MIN(t0 + TILE_TOKENS, rows);
+        size_t n_rows = tiling.heads ? tr : SL_MIN(tr * step, op->w[0].rows - r * tr);
+        i += step;
+        if (i == end && take(lane, &tiling, &i, &end))
+            fetch_tile(op, lane, &tiling, i, FETCH_NEXT);
+        if (tiling.heads)
+            run_head_tile(op, lane, act, r, t0, t1, y, scratch);
+        else
+            run_tile(g, op, lane, act, &(sl_tile){ r * tr, r * tr + n_rows, t0, t1 }, y, scratch);
+        n_rows *= op->epi == SL_EPI_SWIGLU ? 2 : 1;
+        lane->read_bytes += n_rows * sl_tensor_row_cost(&op->w[0]);
+        lane->ops += 2 * n_rows * op->w[0].cols * (t1 - t0);
+    }
 }
 
 /* Scratch of one thread, cut in this order. */
@@ -338,4 +392,4 @@ static size_t scratch_bytes(const sl_graph *g, const sl_op *op, const sl_env *en
     return cut_scratch(&part, NULL, op, env, sl_graph_info(g, op->in[0])->width);
 }
 
-const sl_op_impl sl_linear_impl = { run, shared_bytes, scratch_bytes };
+const sl_op_impl sl_linear_impl = { run, shared_bytes, scratch_bytes, fetch };

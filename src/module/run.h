@@ -64,6 +64,8 @@ typedef struct sl_lane {
     void *shared;        /* this operation's temporary, of all threads */
     void *scratch;       /* this thread's */
     sl_tiles *tiles;     /* this operation's [SL_OP_PHASES] */
+    sl_runs runs;        /* of one of them, */
+    size_t first, end;   /* and the run that was taken before the operation began */
     sl_pool *pool;
     size_t thread, n_threads;
     uint32_t barriers;        /* executed by this thread */
@@ -106,6 +108,8 @@ typedef struct sl_op_impl {
     void (*run)(const sl_graph *g, const sl_op *op, sl_lane *lane);
     size_t (*shared_bytes)(const sl_graph *g, const sl_op *op, const sl_env *env);  /* NULL: none */
     size_t (*scratch_bytes)(const sl_graph *g, const sl_op *op, const sl_env *env); /* NULL: none */
+    /* Before the barrier in front of `run`, when the inputs may not be there yet: ask for weights. NULL: nothing. */
+    void (*fetch)(const sl_graph *g, const sl_op *op, sl_lane *lane);
 } sl_op_impl;
 
 const sl_op_impl *sl_op_impl_get(sl_op_kind kind); /* never NULL */
