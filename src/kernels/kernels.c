@@ -3,9 +3,16 @@
 
 #include "base/num.h"
 
+#define PANELS_LEAST (128u * 1024)  /* also where the cache is unknown */
+#define PANELS_MOST  (1024u * 1024) /* 8 panels are no larger */
+
 void sl_kernels_init(sl_kernels *k, sl_isa ceiling)
 {
-    *k = (sl_kernels){ .isa = SL_ISA_SCALAR };
+    sl_cpu_info cpu;
+    sl_cpu_describe(&cpu);
+    /* A quarter: activations and results pass through the same cache, and so may another thread's on its core. */
+    *k = (sl_kernels){ .isa = SL_ISA_SCALAR,
+                       .panels_bytes = SL_MIN(SL_MAX(cpu.l2_bytes / 4, PANELS_LEAST), PANELS_MOST) };
     sl_kernels_init_scalar(k);
 
     /* A ceiling never lifts what the CPU has. */

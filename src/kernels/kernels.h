@@ -209,7 +209,8 @@ typedef void sl_add_scaled_fn(float *y, const float *a, float s, size_t n);
 /* ---- the table --------------------------------------------------------------- */
 
 typedef struct sl_kernels {
-    sl_isa isa; /* highest folder that wrote a slot */
+    sl_isa isa;          /* highest folder that wrote a slot */
+    size_t panels_bytes; /* that decoded panels of one product may take of the second-level cache */
     sl_quantize_fn *quantize;
     sl_panel panel[SL_FORMAT_COUNT][SL_ACT_COUNT]; /* float formats ignore the activation type: F32 */
     sl_rms_norm_fn *rms_norm;
@@ -234,7 +235,7 @@ void sl_kernels_init(sl_kernels *k, sl_isa ceiling);
 const char *sl_kernels_built(void);
 
 /* Scratch that sl_linear needs for a matrix of K columns, whatever its rows. */
-size_t sl_linear_scratch(size_t K);
+size_t sl_linear_scratch(const sl_kernels *k, size_t K);
 
 /* y[t - t0][r - r0] for rows r0..r1 of w and tokens t0..t1 of x: chooses narrow or
  * decode + micro and blocks for the caches. y row stride ldy >= r1 - r0. `act` as planned;

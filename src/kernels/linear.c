@@ -18,16 +18,15 @@
 #include "base/num.h"
 #include "quant/blocks.h"
 
-#define PANELS_MAX   8             /* of one row block */
-#define PANELS_BYTES (256u * 1024) /* what they may take of L2, unless a single one is larger */
-#define TOKENS_FEW   48            /* up to here one panel at a time */
-#define TOKEN_BLOCK  12            /* whole register tiles of 3 and of 4 tokens */
-#define LINE         64
-#define PIECE        256 /* columns of one decode */
+#define PANELS_MAX  8  /* of one row block */
+#define TOKENS_FEW  48 /* up to here one panel at a time */
+#define TOKEN_BLOCK 12 /* whole register tiles of 3 and of 4 tokens */
+#define LINE        64
+#define PIECE       256 /* columns of one decode */
 
-size_t sl_linear_scratch(size_t K)
+size_t sl_linear_scratch(const sl_kernels *k, size_t K)
 {
-    return SL_MAX(PANELS_BYTES, sl_div_up(K, SL_GROUP) * SL_PANEL_GROUP_MAX);
+    return SL_MAX(k->panels_bytes, sl_div_up(K, SL_GROUP) * SL_PANEL_GROUP_MAX);
 }
 
 unsigned sl_linear_needs(const sl_kernels *k, sl_act_type act, sl_format format, size_t T)
@@ -44,12 +43,12 @@ typedef struct blocks {
     size_t panels, cols, panel_bytes;
 } blocks;
 
-static blocks choose_blocks(const sl_panel *p, size_t K, size_t T)
+static blocks choose_blocks(const sl_kernels *k, const sl_panel *p, size_t K, size_t T)
 {
     const size_t all = sl_round_up(K, SL_GROUP);
     blocks b = { .cols = p->k_block ? SL_MIN(p->k_block, all) : all };
     b.panel_bytes = b.cols / SL_GROUP * p->group_bytes;
-    b.panels = T <= TOKENS_FEW ? 1 : SL_MAX(1, SL_MIN(PANELS_MAX, PANELS_BYTES / b.panel_bytes));
+    b.panels = T <= TOKENS_FEW ? 1 : SL_MAX(1, SL_MIN(PANELS_MAX, k->panels_bytes / b.panel_bytes));
     return b;
 }
 
@@ -68,10 +67,10 @@ static void decode_ahead(const sl_panel *p, char *panel, const sl_tensor *w, siz
     }
 }
 
-static void wide(const sl_panel *p, float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const sl_act *x,
-                 size_t t0, size_t t1, char *scratch)
+static void wide(const sl_kernels *k, const sl_panel *p, float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1,
+                 const sl_act *x, size_t t0, size_t t1, char *scratch)
 {
-    const blocks b = choose_blocks(p, w->cols, t1 - t0);
+    const blocks b = choose_blocks(k, p, w->cols, t1 - t0);
     const size_t rows = b.panels * SL_PANEL_ROWS;
     for (size_t rb = r0; rb < r1; rb += rows) {
         const size_t rb1 = SL_MIN(r1, rb + rows);
@@ -102,5 +101,5 @@ void sl_linear(const sl_kernels *k, sl_act_type act, float *y, size_t ldy, const
     if (t1 - t0 <= p->narrow_max)
         p->narrow(y, ldy, w, r0, r1, x, t0, t1);
     else
-        wide(p, y, ldy, w, r0, r1, x, t0, t1, scratch);
+        wide(k, p, y, ldy, w, r0, r1, x, t0, t1, scratch);
 }

@@ -281,8 +281,7 @@ static void run_values(const sl_graph *g, const sl_op *op, sl_lane *lane)
 static size_t values_scratch(const sl_graph *g, const sl_op *op, const sl_env *env)
 {
     (void)g;
-    (void)env;
-    return sl_linear_scratch(op->latent.R);
+    return sl_linear_scratch(env->k, op->latent.R);
 }
 
 const sl_op_impl sl_head_values_impl = { run_values, NULL, values_scratch };

@@ -60,7 +60,7 @@ static size_t cut(sl_expanded *s, unsigned char *base, const sl_env *env, const 
     CUT(n, uint32_t, B);
 #undef CUT
     s->product = base ? base + at : NULL;
-    return at + sl_linear_scratch(l->R);
+    return at + sl_linear_scratch(env->k, l->R);
 }
 
 /* ---- keys and values ----------------------------------------------------------- */

@@ -348,7 +348,7 @@ static size_t cut_scratch(sl_linear_scratch_parts *p, unsigned char *base, const
     p->y = base ? (float *)(void *)(base + at) : NULL;
     at += sl_round_up(2 * TILE_TOKENS * tr * sizeof(float), SL_MEM_ALIGN);
     p->product = base ? base + at : NULL;
-    return at + sl_linear_scratch(K);
+    return at + sl_linear_scratch(env->k, K);
 }
 
 static void run(const sl_graph *g, const sl_op *op, sl_lane *lane)

@@ -182,7 +182,7 @@ static size_t cut_own(sl_own *o, unsigned char *base, const sl_op *op, const sl_
     o->shift = take(base, &at, E * sizeof *o->shift);
     o->hit = take(base, &at, (SL_MIN(E, P) + 1) * sizeof *o->hit);
     o->y = take(base, &at, tile_floats(m, T) * sizeof *o->y);
-    o->product = take(base, &at, sl_linear_scratch(widest));
+    o->product = take(base, &at, sl_linear_scratch(env->k, widest));
     return at;
 }
 

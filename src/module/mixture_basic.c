@@ -76,8 +76,8 @@ static size_t experts_scratch(const sl_graph *g, const sl_op *op, const sl_env *
 {
     const size_t cols = matrices(op)->cols;
     sl_act act = { 0 };
-    (void)g, (void)env;
-    return sl_act_cut(&act, NULL, 1, cols, SL_NEED_Q8 | SL_NEED_Q16, false) + sl_linear_scratch(cols);
+    (void)g;
+    return sl_act_cut(&act, NULL, 1, cols, SL_NEED_Q8 | SL_NEED_Q16, false) + sl_linear_scratch(env->k, cols);
 }
 
 static void run_combine(const sl_graph *g, const sl_op *op, sl_lane *lane)

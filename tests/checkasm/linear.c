@@ -271,7 +271,7 @@ static product make(ca *c, const shape *s, unsigned needs)
     make_weights(c, &p);
     make_acts(c, &p, needs);
     p.y = ca_buf(c, ((s->T - 1) * p.ldy + s->R) * sizeof *p.y);
-    p.scratch = ca_buf64(c, sl_linear_scratch(s->K));
+    p.scratch = ca_buf64(c, sl_linear_scratch(c->k, s->K));
     return p;
 }
 
