@@ -87,11 +87,20 @@ def ours_env(a):
     return {"SLUICE_CPU": "avx2"} if a.isa == "avx2" else {}
 
 
+def huge_pages():
+    """Of the model's file too, so that every engine that maps it reads huge pages; ours is started first."""
+    try:
+        with open("/sys/kernel/mm/transparent_hugepage/enabled", encoding="ascii") as f:
+            return [] if "[never]" in f.read() else ["--huge-pages", "thp"]
+    except OSError:
+        return []
+
+
 def ours_argv(a, model, quiet=False):
     if a.ours:
         return shlex.split(a.ours)
     return [a.sluice, "bench", model, "--serve-lines", "--threads", str(a.threads), "--kv-type", a.kv, "--act", a.act,
-            "--fill", a.fill, *(["-q"] if quiet else [])]
+            "--fill", a.fill, *huge_pages(), *(["-q"] if quiet else [])]
 
 
 def peer_venv(a, key):
