@@ -168,7 +168,7 @@ static void make_scales(ca *c, product *p, uint8_t *data, size_t n_bytes)
     const size_t size = type == SL_SCALE_F32 ? 4 : 2;
     const size_t group = c->bench ? 32 : any ? 24 : s->R % 4 == 0 ? s->K : s->K % 128 == 0 && s->R % 2 ? 128 : 32;
     const size_t G = sl_div_up(s->K, group), per_word = bytes ? 4 : 8;
-    uint8_t *scale = (c->bench ? ca_buf64 : ca_buf)(c, s->R * G * size);
+    uint8_t *scale = c->bench ? data + n_bytes : ca_buf(c, s->R * G * size);
     for (size_t i = 0; i < s->R * G; i++) {
         const float v = plain ? ca_uniform(c, -0.1f, 0.1f) : 1;
         const uint16_t h = type == SL_SCALE_F16 ? sl_f16_from_f32(v) : sl_bf16_from_f32(v);
@@ -206,7 +206,9 @@ static void make_weights(ca *c, product *p)
     size_t row_bytes = 0;
     if (!sl_quant_row_bytes(s->format, s->K, &row_bytes))
         ca_fail(c, "the test's own shape is wrong");
-    uint8_t *data = (c->bench ? ca_buf64 : ca_buf)(c, s->R * row_bytes);
+    /* With room for scales behind the numbers: when time is taken, all that a product reads lies in one piece. */
+    uint8_t *data =
+        (c->bench ? ca_buf64 : ca_buf)(c, s->R * row_bytes * (c->bench && s->format >= SL_FORMAT_INT4 ? 2 : 1));
     p->w = (sl_tensor){ .data = data, .format = s->format, .rows = s->R, .cols = s->K, .row_bytes = row_bytes };
     if (s->format >= SL_FORMAT_INT4)
         make_scales(c, p, data, s->R * row_bytes);
@@ -411,7 +413,7 @@ static void bench(ca *c, const void *arg)
     product p = make(c, s, sl_linear_needs(c->k, s->act, s->format, s->T));
     run(&p);
     const ca_roof roof = { .data = p.w.data,
-                           .bytes = s->R * p.w.row_bytes,
+                           .bytes = s->R * sl_tensor_row_cost(&p.w),
                            .ops = 2 * (double)s->R * (double)s->K * (double)s->T,
                            .peak = sl_peak_of(sl_format_name(s->format), s->act == SL_ACT_Q8) };
     ca_time_roof(c, run, &p, &roof);

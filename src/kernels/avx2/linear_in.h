@@ -18,6 +18,8 @@ void sl_linear_init_avx2_u(sl_kernels *k); /* the faster ones of those */
 void sl_linear_init_avx2_k(sl_kernels *k);
 void sl_linear_init_avx2_q6_k(sl_kernels *k);
 void sl_linear_init_avx2_lut(sl_kernels *k);
+void sl_linear_init_avx2_int4(sl_kernels *k);
+void sl_linear_init_avx2_int8(sl_kernels *k);
 
 sl_panel_micro_fn sl_micro_f32_avx2; /* linear_f32.c; what reads stored rows for it is in rows_f32.c */
 
@@ -60,8 +62,8 @@ SL_ALWAYS_INLINE __m256i table_of(sl_format f)
     return _mm256_broadcastsi128_si256(f == SL_FORMAT_MXFP4 ? e2m1 : iq4);
 }
 
-/* The half-float at `at` of each row. */
-SL_ALWAYS_INLINE __m256 halves(const uint8_t *const row[SL_PANEL_ROWS], size_t at)
+/* The 2 bytes at `at` of each row. */
+SL_ALWAYS_INLINE __m128i words(const uint8_t *const row[SL_PANEL_ROWS], size_t at)
 {
     __m128i h = _mm_cvtsi32_si128(sl_load_le16(row[0] + at));
     h = _mm_insert_epi16(h, sl_load_le16(row[1] + at), 1);
@@ -70,8 +72,22 @@ SL_ALWAYS_INLINE __m256 halves(const uint8_t *const row[SL_PANEL_ROWS], size_t a
     h = _mm_insert_epi16(h, sl_load_le16(row[4] + at), 4);
     h = _mm_insert_epi16(h, sl_load_le16(row[5] + at), 5);
     h = _mm_insert_epi16(h, sl_load_le16(row[6] + at), 6);
-    h = _mm_insert_epi16(h, sl_load_le16(row[7] + at), 7);
-    return _mm256_cvtph_ps(h);
+    return _mm_insert_epi16(h, sl_load_le16(row[7] + at), 7);
+}
+
+/* The 4 bytes at `at` of each row. */
+SL_ALWAYS_INLINE __m256i dwords(const uint8_t *const row[SL_PANEL_ROWS], size_t at)
+{
+    return _mm256_setr_epi32((int)sl_load_le32(row[0] + at), (int)sl_load_le32(row[1] + at),
+                             (int)sl_load_le32(row[2] + at), (int)sl_load_le32(row[3] + at),
+                             (int)sl_load_le32(row[4] + at), (int)sl_load_le32(row[5] + at),
+                             (int)sl_load_le32(row[6] + at), (int)sl_load_le32(row[7] + at));
+}
+
+/* The half-float at `at` of each row. */
+SL_ALWAYS_INLINE __m256 halves(const uint8_t *const row[SL_PANEL_ROWS], size_t at)
+{
+    return _mm256_cvtph_ps(words(row, at));
 }
 
 /* Unroll loops of constant length, so that their arrays are registers. Not under a sanitizer: its

@@ -36,15 +36,6 @@ SL_ALWAYS_INLINE size_t block_bytes(sl_format f)
     return offset_of_q(f) + SL_GROUP / 2;
 }
 
-/* The 4 bytes at `at` of each row. */
-SL_ALWAYS_INLINE __m256i dwords(const uint8_t *const row[SL_PANEL_ROWS], size_t at)
-{
-    return _mm256_setr_epi32((int)sl_load_le32(row[0] + at), (int)sl_load_le32(row[1] + at),
-                             (int)sl_load_le32(row[2] + at), (int)sl_load_le32(row[3] + at),
-                             (int)sl_load_le32(row[4] + at), (int)sl_load_le32(row[5] + at),
-                             (int)sl_load_le32(row[6] + at), (int)sl_load_le32(row[7] + at));
-}
-
 /* q[i] |= 16 where bit 4i + j of a row's word is set, for its byte j. */
 SL_ALWAYS_INLINE void fifth_bits(__m256i q[8], __m256i words)
 {
