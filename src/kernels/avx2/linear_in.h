@@ -65,14 +65,14 @@ SL_ALWAYS_INLINE __m256i table_of(sl_format f)
 /* The 2 bytes at `at` of each row. */
 SL_ALWAYS_INLINE __m128i words(const uint8_t *const row[SL_PANEL_ROWS], size_t at)
 {
-    __m128i h = _mm_cvtsi32_si128(sl_load_le16(row[0] + at));
+    __m128i h = _mm_cvtsi32_si128(sl_load_le16(row[0] + at)), i = _mm_cvtsi32_si128(sl_load_le16(row[4] + at));
     h = _mm_insert_epi16(h, sl_load_le16(row[1] + at), 1);
+    i = _mm_insert_epi16(i, sl_load_le16(row[5] + at), 1);
     h = _mm_insert_epi16(h, sl_load_le16(row[2] + at), 2);
+    i = _mm_insert_epi16(i, sl_load_le16(row[6] + at), 2);
     h = _mm_insert_epi16(h, sl_load_le16(row[3] + at), 3);
-    h = _mm_insert_epi16(h, sl_load_le16(row[4] + at), 4);
-    h = _mm_insert_epi16(h, sl_load_le16(row[5] + at), 5);
-    h = _mm_insert_epi16(h, sl_load_le16(row[6] + at), 6);
-    return _mm_insert_epi16(h, sl_load_le16(row[7] + at), 7);
+    i = _mm_insert_epi16(i, sl_load_le16(row[7] + at), 3);
+    return _mm_unpacklo_epi64(h, i);
 }
 
 /* The 4 bytes at `at` of each row. */
