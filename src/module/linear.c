@@ -19,9 +19,7 @@
 #define TILE_ROWS_MIN 16
 #define PREPARE_ROWS  4 /* tokens of a prologue tile */
 
-#define LINE        64
-#define FETCH_FIRST 16384 /* bytes of weights asked for before the operation begins, */
-#define FETCH_NEXT  4096  /* and before a thread goes on elsewhere: some 8 rows, which ask for those behind them */
+#define FETCH_FIRST 16384 /* bytes of weights asked for before the operation begins */
 
 /* ---- building ---------------------------------------------------------------- */
 
@@ -206,15 +204,6 @@ static void finish_head(const sl_op *op, sl_lane *lane, const sl_tile *tile, uns
 
 /* ---- the product, tile by tile ----------------------------------------------- */
 
-/* Ask for the rows of w from r on, at most `bytes` of them. */
-static void fetch_rows(const sl_lane *lane, const sl_tensor *weights, size_t r, size_t bytes)
-{
-    const sl_tensor w = sl_lane_weights(lane, weights);
-    const size_t n = SL_MIN(bytes, (w.rows - r) * w.row_bytes);
-    for (size_t i = 0; i < n; i += LINE)
-        sl_cpu_prefetch((const char *)w.data + r * w.row_bytes + i);
-}
-
 /* For every epilogue but QKV: w[0] of `tile`, and w[1] beside it for SWIGLU. */
 static void run_tile(const sl_graph *g, const sl_op *op, sl_lane *lane, const sl_act *act, const sl_tile *tile,
                      float *y, void *scratch)
@@ -226,7 +215,7 @@ static void run_tile(const sl_graph *g, const sl_op *op, sl_lane *lane, const sl
     if (op->epi == SL_EPI_SWIGLU) {
         const sl_tensor w1 = sl_lane_weights(lane, &op->w[1]);
         float *up = y + T * n;
-        fetch_rows(lane, &op->w[1], tile->r0, FETCH_NEXT);
+        sl_lane_fetch(lane, &op->w[1], tile->r0, SL_FETCH_NEXT);
         sl_linear(env->k, type, y, n, &w, tile->r0, tile->r1, act, tile->t0, tile->t1, scratch);
         sl_linear(env->k, type, up, n, &w1, tile->r0, tile->r1, act, tile->t0, tile->t1, scratch);
         add_bias(env->k, y, n, op->bias[0], tile->r0, n, T);
@@ -283,7 +272,7 @@ static void fetch_tile(const sl_op *op, const sl_lane *lane, const sl_tiling *ti
     const size_t r = i / tiling->n_token_tiles, H = op->heads.H, Hkv = op->heads.Hkv;
     const unsigned which = !tiling->heads || r < H ? 0 : r < H + Hkv ? 1 : 2;
     const size_t first = tiling->tr * (which == 0 ? r : which == 1 ? r - H : r - H - Hkv);
-    fetch_rows(lane, &op->w[which], first, bytes);
+    sl_lane_fetch(lane, &op->w[which], first, bytes);
 }
 
 static bool take(sl_lane *lane, const sl_tiling *tiling, size_t *i, size_t *end)
@@ -316,7 +305,7 @@ static void run_tiles(const sl_graph *g, const sl_op *op, sl_lane *lane, const s
         size_t n_rows = tiling.heads ? tr : SL_MIN(tr * step, op->w[0].rows - r * tr);
         i += step;
         if (i == end && take(lane, &tiling, &i, &end))
-            fetch_tile(op, lane, &tiling, i, FETCH_NEXT);
+            fetch_tile(op, lane, &tiling, i, SL_FETCH_NEXT);
         if (tiling.heads)
             run_head_tile(op, lane, act, r, t0, t1, y, scratch);
         else

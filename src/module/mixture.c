@@ -421,6 +421,7 @@ static void up_tile(sl_mix *c, const sl_hit *h, const sl_act *x, size_t t0, size
     const size_t R = r1 - r0;
     float *y = c->own.y, *up = y + n * R;
     const sl_tensor wg = sl_lane_weights(c->lane, h->gate), wu = sl_lane_weights(c->lane, h->up);
+    sl_lane_fetch(c->lane, h->up, r0, SL_FETCH_NEXT);
     sl_linear(k, c->env->act, y, R, &wg, r0, r1, x, t0, t0 + n, c->own.product);
     sl_linear(k, c->env->act, up, R, &wu, r0, r1, x, t0, t0 + n, c->own.product);
     add_expert_bias(c, h, y, c->m->gate_bias, c->m->F, r0, R, n);
@@ -450,6 +451,8 @@ static void up_run(sl_mix *c, size_t i, size_t end)
         const size_t n_rows = sl_div_up(h->gate->rows, UP_ROWS), of_hit = i - h->first_tile;
         const size_t row = of_hit % n_rows, i0 = of_hit / n_rows * UP_TOKENS, i1 = SL_MIN(i0 + UP_TOKENS, h->n);
         step = SL_MIN(n_rows - row, end - i);
+        if (i + step < end && hit + 1 < o->n_hits && o->hit[hit + 1].first_tile == i + step)
+            sl_lane_fetch(c->lane, o->hit[hit + 1].gate, 0, SL_FETCH_NEXT);
         const sl_act *x = rows_of(c, h, i0, i1, &t0);
         for (size_t r0 = row * UP_ROWS, last = SL_MIN((row + step) * UP_ROWS, h->gate->rows); r0 < last; r0 += ROWS_MAX)
             up_tile(c, h, x, t0, i1 - i0, h->first + i0, r0, SL_MIN(r0 + ROWS_MAX, last));
@@ -487,6 +490,8 @@ static size_t down_products(sl_mix *c, float *y, size_t r0, size_t r1, size_t t0
         if (!n)
             continue;
         const sl_tensor down = sl_lane_weights(c->lane, h->down);
+        if (i + 1 < c->own.n_hits)
+            sl_lane_fetch(c->lane, c->own.hit[i + 1].down, r0, SL_FETCH_NEXT);
         sl_linear(c->env->k, c->env->act, y + at * R, R, &down, r0, r1, h->inner, first, first + n, c->own.product);
         add_expert_bias(c, h, y + at * R, c->m->down_bias, c->D, r0, R, n);
         c->lane->read_bytes += R * sl_tensor_row_cost(h->down);

@@ -8,6 +8,7 @@
 #ifndef SL_MODULE_RUN_H
 #define SL_MODULE_RUN_H
 
+#include "base/num.h"
 #include "base/pool.h"
 #include "graph/graph.h"
 #include "kernels/kernels.h"
@@ -95,6 +96,18 @@ static inline sl_tensor sl_lane_weights(const sl_lane *lane, const sl_tensor *w)
         if (*at[i])
             *at[i] = (const char *)*at[i] + by;
     return own;
+}
+
+/* Bytes that a thread asks for before it goes on elsewhere: some 8 rows, which ask for those behind them. */
+#define SL_FETCH_NEXT 4096
+
+/* Ask for the rows of a matrix from r on, at most `bytes` of them. */
+static inline void sl_lane_fetch(const sl_lane *lane, const sl_tensor *weights, size_t r, size_t bytes)
+{
+    const sl_tensor w = sl_lane_weights(lane, weights);
+    const size_t n = SL_MIN(bytes, (w.rows - r) * w.row_bytes);
+    for (size_t i = 0; i < n; i += 64)
+        sl_cpu_prefetch((const char *)w.data + r * w.row_bytes + i);
 }
 
 /* The page of a sequence that holds position `pos`. */
