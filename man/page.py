@@ -8,6 +8,7 @@ PAGE is named for its subject: sluice-run.1.scd.in takes the tables of `sluice r
   @TEXT@          what its --help says before the options
   @OPTIONS@       its options, by groups
   @COMMANDS@      all commands with their summaries
+  @KEYS@          keys of deploy files, by sections
   @DECLARATIONS@  what the headers declare, by their sections
 """
 import json
@@ -49,6 +50,16 @@ def commands(tables):
                      for c in tables["commands"])
 
 
+def keys(tables):
+    out, section = [], None
+    for k in tables["deploy"]:
+        if k["section"] != section:
+            section = k["section"]
+            out.append(f"## {escape(section)}\n")
+        out.append(f"*{escape(k['name'])}*: {escape(k['takes'])}\n\t{escape(k['help'])} (default: {escape(k['standard'])}).\n")
+    return "\n".join(out)
+
+
 def declarations(headers):
     """Functions marked SL_API and the types between them, without their comments, by the headers' sections."""
     out = []
@@ -76,6 +87,7 @@ def main():
             "TEXT": lambda: prose(command["text"]) + "\n",
             "OPTIONS": lambda: options(command),
             "COMMANDS": lambda: commands(tables),
+            "KEYS": lambda: keys(tables),
             "DECLARATIONS": lambda: declarations(headers)}
     text = re.sub(r"(?m)^@([A-Z]+)@\n", lambda m: fill[m[1]](), Path(page).read_text(encoding="utf-8"))
     sys.stdout.write(text)

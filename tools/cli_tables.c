@@ -2,13 +2,15 @@
  * that no option is written down twice. Runs while the project is built and is not installed.
  *
  *   {"models": ["smollm2"], "commands": [{"name", "usage", "summary", "text", "model_optional", "max_texts",
- *    "groups": [{"title", "options": [{"names": [], "shorts": [], "arg", "help", "kind", "words": []}]}]}]}
+ *    "groups": [{"title", "options": [{"names": [], "shorts": [], "arg", "help", "kind", "words": []}]}]}],
+ *    "deploy": [{"section", "name", "takes", "standard", "help"}]}     the keys of deploy files
  */
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 #include "cli/cli.h"
 #include "cli/find.h"
+#include "sluice/deploy.h"
 
 /* All rows count: one that cannot be written is an end, not a gap. */
 static void add(json_t *array, json_t *value)
@@ -73,6 +75,16 @@ static json_t *command(const sl_command *c)
                      "text", c->text, "model_optional", c->model_optional, "max_texts", c->max_texts, "groups", groups);
 }
 
+static json_t *deploy_keys(void)
+{
+    json_t *keys = json_array();
+    sl_deploy_key k;
+    for (size_t i = 0; sl_deploy_key_at(i, &k); i++)
+        add(keys, json_pack("{s:s, s:s, s:s, s:s, s:s}", "section", k.section, "name", k.name, "takes", k.takes,
+                            "standard", k.standard, "help", k.help));
+    return keys;
+}
+
 int main(void)
 {
     json_t *commands = json_array(), *models = json_array();
@@ -80,7 +92,7 @@ int main(void)
         add(commands, command(sl_cli_commands[i]));
     for (size_t i = 0; sl_find_cached_name(i); i++)
         add(models, json_string(sl_find_cached_name(i)));
-    json_t *all = json_pack("{s:o, s:o}", "models", models, "commands", commands);
+    json_t *all = json_pack("{s:o, s:o, s:o}", "models", models, "commands", commands, "deploy", deploy_keys());
     const bool good = all && json_dumpf(all, stdout, JSON_INDENT(1)) == 0 && fflush(stdout) == 0;
     json_decref(all);
     return good ? 0 : 1;

@@ -9,7 +9,8 @@
 #include "base/mem.h"
 #include "base/num.h"
 
-#define CAP_MIN 64
+#define CAP_MIN      64
+#define WORD_MAX_LEN 32
 
 /* Room for n more bytes and the NUL. */
 static bool reserve(sl_str *s, size_t n)
@@ -129,4 +130,23 @@ bool sl_read_size(const char *text, size_t whole, size_t *out)
         return false;
     *out = (size_t)bytes;
     return true;
+}
+
+size_t sl_edit_distance(const char *a, const char *b)
+{
+    size_t row[3][WORD_MAX_LEN + 1] = { 0 }; /* two rows back, one back, now */
+    const size_t m = strlen(a), n = SL_MIN(strlen(b), (size_t)WORD_MAX_LEN);
+    for (size_t j = 0; j <= n; j++)
+        row[2][j] = j;
+    for (size_t i = 1; i <= m; i++) {
+        memmove(row[0], row[1], 2 * sizeof row[0]);
+        row[2][0] = i;
+        for (size_t j = 1; j <= n; j++) {
+            const size_t change = row[1][j - 1] + (a[i - 1] != b[j - 1]);
+            row[2][j] = SL_MIN(change, SL_MIN(row[1][j], row[2][j - 1]) + 1);
+            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
+                row[2][j] = SL_MIN(row[2][j], row[0][j - 2] + 1);
+        }
+    }
+    return row[2][n];
 }

@@ -17,4 +17,7 @@ sl_size_text sl_count_text(size_t n);     /* "134.5 M" */
  * False: no such size, or above SIZE_MAX. */
 bool sl_read_size(const char *text, size_t whole, size_t *out);
 
+/* How many letters to insert, drop, change or swap to make b of a; of b the first 32 count. */
+size_t sl_edit_distance(const char *a, const char *b);
+
 #endif

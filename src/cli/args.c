@@ -26,8 +26,9 @@ const sl_args sl_args_default = {
 };
 
 const sl_opt sl_opts_context[] = {
-    { "ctx-size", "c", "N", "positions of the context (default 0: the model's own, or as many as fit into memory)",
-      SL_OPT_INT, SL_ARG(ctx_size), 0, 1 << 24, NULL },
+    { "ctx-size|n-ctx", "c", "N",
+      "positions of the context (default 0: the model's own, or as many as fit into memory)", SL_OPT_INT,
+      SL_ARG(ctx_size), 0, 1 << 24, NULL },
     { 0 },
 };
 
@@ -78,6 +79,9 @@ const sl_opt sl_opts_engine[] = {
     { "pin", NULL, "HOW",
       "keep threads to CPUs: cores (each to its own), off, or auto (default: to the fast ones, where cores differ)",
       SL_OPT_WORD, SL_ARG(pin), 0, 0, "auto|off|cores" },
+    { "deploy", NULL, "FILE",
+      "take layout and options from a deploy file (YAML, see sluice-deploy(5)); options that are given here win",
+      SL_OPT_TEXT, SL_ARG(deploy_file), 0, 0, NULL },
     { "check-tensors", NULL, NULL, "read all weights first and refuse values that are no finite numbers", SL_OPT_FLAG,
       SL_ARG(check_tensors), 0, 0, NULL },
     { "trace", NULL, "FILE", "write a trace for chrome://tracing or ui.perfetto.dev, and a table of where time went",

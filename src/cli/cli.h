@@ -33,6 +33,8 @@ typedef struct sl_args {
     const char *act, *kv_type, *kv_layout, *mode, *fusion, *attn, *mla, *trace, *memory;
     const char *weights, *huge_pages, *numa, *pin;
     bool no_mmap, mlock;
+    const char *deploy_file;
+    struct sl_deploy *deploy; /* what it holds; NULL: none was given */
     /* sampling */
     double temp, top_p, min_p, typical, repeat_penalty, presence_penalty, frequency_penalty;
     int64_t top_k, repeat_last_n, seed; /* repeat_last_n -1: all; seed -1: random */

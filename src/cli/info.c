@@ -2,6 +2,7 @@
 #include <string.h>
 #include "base/cpu.h"
 #include "base/num.h"
+#include "cli/deploy.h"
 #include "cli/session.h"
 
 #define CLASSES_MAX 64
@@ -231,6 +232,8 @@ static sl_exit print_json(const sl_session *s, const sl_args *args, const sl_mod
                                       (json_int_t)i->n_experts_used, "width", (json_int_t)i->d_expert,
                                       "n_active_params", (json_int_t)i->n_active, "bytes_per_token",
                                       (json_int_t)i->active_bytes, "renormalised", i->experts_renorm));
+    if (out && args->deploy)
+        json_object_set_new(out, "deploy", sl_cli_deploy_json(args, s->model));
     if (out && args->tensors)
         json_object_set_new(out, "tensors", tensors_json(s->model, i->n_tensors));
     sl_str_fini(&formats);
@@ -256,6 +259,8 @@ static sl_exit show(const sl_session *s, const sl_args *args)
         print_tensors(s->model, info.n_tensors);
     else
         print_classes(s->model, info.n_tensors);
+    if (args->deploy)
+        sl_cli_deploy_print(args, s->model);
     if (!info.unsupported && !sl_engine_estimate(s->model, &s->options, &memory, &err))
         print_memory(&memory, &s->options, sl_session_copies(s), &info);
     if (s->engine)
@@ -271,6 +276,7 @@ static sl_exit run(const sl_args *args)
     sl_model_info info;
     sl_args fitted = *args;
     fitted.quiet = true;
+    fitted.deploy = NULL; /* a layout for several ranks is shown, too */
     if (args->plan && args->json)
         return sl_cli_usage("--plan and --json exclude each other");
     sl_exit code = sl_session_open(&s, args);

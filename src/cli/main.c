@@ -3,7 +3,7 @@
 #include <string.h>
 #include "base/cpu.h"
 #include "base/num.h"
-#include "cli/cli.h"
+#include "cli/deploy.h"
 #include "cli/version.h"
 
 static const char intro[] =
@@ -95,26 +95,50 @@ static sl_exit place_arguments(const sl_command *c, const sl_words *rest, sl_arg
     return SL_EXIT_OK;
 }
 
-static sl_exit run_command(const sl_command *c, int argc, char **argv)
+static void free_words(sl_args *args, sl_words *rest)
+{
+    sl_words_fini(rest);
+    sl_words_fini(&args->bias);
+    sl_words_fini(&args->stop);
+    sl_words_fini(&args->tokens);
+    sl_words_fini(&args->override_kv);
+}
+
+static sl_exit read_options(const sl_command *c, int argc, char **argv, sl_args *args, sl_words *rest)
 {
     sl_err err = { 0 };
+    if (sl_options_parse(c->groups, argc, argv, args, rest, &err))
+        return sl_cli_usage("%s: %s\nTry `sluice %s --help`.", c->name, err.msg, c->name);
+    return SL_EXIT_OK;
+}
+
+/* The command line named a deploy file: its options come first, and the command line is read once more over them. */
+static sl_exit read_deploy(const sl_command *c, int argc, char **argv, sl_args *args, sl_words *rest)
+{
+    const char *file = args->deploy_file;
+    free_words(args, rest);
+    *args = sl_args_default;
+    args->deploy_file = file;
+    const sl_exit code = sl_cli_deploy_read(c, args);
+    return code ? code : read_options(c, argc, argv, args, rest);
+}
+
+static sl_exit run_command(const sl_command *c, int argc, char **argv)
+{
     sl_args args = sl_args_default;
     sl_words rest = { 0 };
-    sl_exit code;
-    if (sl_options_parse(c->groups, argc, argv, &args, &rest, &err)) {
-        code = sl_cli_usage("%s: %s\nTry `sluice %s --help`.", c->name, err.msg, c->name);
-    } else if (args.help) {
+    sl_exit code = read_options(c, argc, argv, &args, &rest);
+    if (!code && args.deploy_file && !args.help)
+        code = read_deploy(c, argc, argv, &args, &rest);
+    if (!code && args.help) {
         code = print_command_help(c);
-    } else {
+    } else if (!code) {
         code = place_arguments(c, &rest, &args);
         if (code == SL_EXIT_OK)
             code = c->run(&args);
     }
-    sl_words_fini(&rest);
-    sl_words_fini(&args.bias);
-    sl_words_fini(&args.stop);
-    sl_words_fini(&args.tokens);
-    sl_words_fini(&args.override_kv);
+    free_words(&args, &rest);
+    sl_deploy_close(args.deploy);
     return code;
 }
 

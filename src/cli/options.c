@@ -8,9 +8,8 @@
 #include "base/mem.h"
 #include "base/num.h"
 
-#define HELP_COLUMN  30
-#define HELP_WIDTH   96
-#define NAME_MAX_LEN 32
+#define HELP_COLUMN 30
+#define HELP_WIDTH  96
 
 void sl_words_fini(sl_words *w)
 {
@@ -74,34 +73,14 @@ static bool among(const char *list, const char *name, size_t len)
     return false;
 }
 
-size_t sl_edit_distance(const char *a, const char *b)
-{
-    size_t row[3][NAME_MAX_LEN + 1] = { 0 }; /* two rows back, one back, now */
-    const size_t m = strlen(a), n = SL_MIN(strlen(b), (size_t)NAME_MAX_LEN);
-    for (size_t j = 0; j <= n; j++)
-        row[2][j] = j;
-    for (size_t i = 1; i <= m; i++) {
-        memmove(row[0], row[1], 2 * sizeof row[0]);
-        row[2][0] = i;
-        for (size_t j = 1; j <= n; j++) {
-            const size_t change = row[1][j - 1] + (a[i - 1] != b[j - 1]);
-            row[2][j] = SL_MIN(change, SL_MIN(row[1][j], row[2][j - 1]) + 1);
-            if (i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1])
-                row[2][j] = SL_MIN(row[2][j], row[0][j - 2] + 1);
-        }
-    }
-    return row[2][n];
-}
-
-/* The long name nearest to `name`, or NULL when none is near. */
-static const char *nearest(const sl_opt_group *groups, const char *name, char best[NAME_MAX_LEN + 1])
+const char *sl_options_near(const sl_opt_group *groups, const char *name, char best[SL_OPT_NAME_MAX + 1])
 {
     size_t least = SL_MAX(strlen(name) / 3, (size_t)1) + 1;
     *best = '\0';
     for (; groups->title; groups++)
         for (const sl_opt *o = groups->opts; o->names; o++)
             for (const char *at = o->names; *at;) {
-                char candidate[NAME_MAX_LEN + 1];
+                char candidate[SL_OPT_NAME_MAX + 1];
                 const size_t n = strcspn(at, "|");
                 snprintf(candidate, sizeof candidate, "%.*s", (int)n, at);
                 size_t distance = sl_edit_distance(name, candidate);
@@ -118,10 +97,10 @@ static const char *nearest(const sl_opt_group *groups, const char *name, char be
 
 static sl_status unknown(const sl_opt_group *groups, const char *given, sl_err *err)
 {
-    char name[2 * NAME_MAX_LEN] = "", best[NAME_MAX_LEN + 1];
+    char name[2 * SL_OPT_NAME_MAX] = "", best[SL_OPT_NAME_MAX + 1];
     const char *bare = given + strspn(given, "-");
     snprintf(name, sizeof name, "%.*s", (int)SL_MIN(strcspn(bare, "="), sizeof name - 1), bare);
-    const char *near = nearest(groups, name, best);
+    const char *near = sl_options_near(groups, name, best);
     if (near)
         return sl_fail(err, SL_EINVAL, "unknown option %s (did you mean --%s?)", given, near);
     if (strchr(given, ' '))
@@ -143,6 +122,15 @@ static const sl_opt *find(const sl_opt_group *groups, const char *arg, const cha
     return NULL;
 }
 
+const sl_opt *sl_options_find(const sl_opt_group *groups, const char *name)
+{
+    for (; groups->title; groups++)
+        for (const sl_opt *o = groups->opts; o->names; o++)
+            if (among(o->names, name, strlen(name)))
+                return o;
+    return NULL;
+}
+
 /* ---- values -------------------------------------------------------------------- */
 
 /* "from 0 to 100", "of at least 0", "above 0 and up to 1" */
@@ -159,7 +147,7 @@ static const char *range_text(const sl_opt *o, char *room, size_t size)
     return room;
 }
 
-static sl_status set_value(const sl_opt *o, const char *shown, const char *value, void *values, sl_err *err)
+sl_status sl_options_set(const sl_opt *o, const char *shown, const char *value, void *values, sl_err *err)
 {
     void *at = (char *)values + o->offset;
     char range[64];
@@ -211,7 +199,7 @@ sl_status sl_options_parse(const sl_opt_group *groups, int argc, char **argv, vo
             continue;
         }
         const sl_opt *o = find(groups, arg, &value);
-        char shown[NAME_MAX_LEN + 4];
+        char shown[SL_OPT_NAME_MAX + 4];
         snprintf(shown, sizeof shown, "%.*s", (int)strcspn(arg, "="), arg);
         if (!o)
             rc = unknown(groups, arg, err);
@@ -220,7 +208,7 @@ sl_status sl_options_parse(const sl_opt_group *groups, int argc, char **argv, vo
         else if (o->kind != SL_OPT_FLAG && !value && i + 1 == argc)
             rc = sl_fail(err, SL_EINVAL, "%s needs a value: %s", shown, o->arg);
         else
-            rc = set_value(o, shown, o->kind == SL_OPT_FLAG || value ? value : argv[++i], values, err);
+            rc = sl_options_set(o, shown, o->kind == SL_OPT_FLAG || value ? value : argv[++i], values, err);
     }
     return rc;
 }

@@ -54,14 +54,19 @@ void sl_words_fini(sl_words *w);
 sl_status sl_options_parse(const sl_opt_group *groups, int argc, char **argv, void *values, sl_words *rest,
                            sl_err *err);
 
+/* Rows by name, for values that come from elsewhere than the command line. */
+#define SL_OPT_NAME_MAX 32
+const sl_opt *sl_options_find(const sl_opt_group *groups, const char *name); /* one of the long names; or NULL */
+/* The long name nearest to `name`, in `best`; NULL when none is near. */
+const char *sl_options_near(const sl_opt_group *groups, const char *name, char best[SL_OPT_NAME_MAX + 1]);
+/* Set what the row says. SL_EINVAL: "SHOWN VALUE: ..."; a flag has no value. */
+sl_status sl_options_set(const sl_opt *row, const char *shown, const char *value, void *values, sl_err *err);
+
 /* The options as help shows them. */
 void sl_options_help(const sl_opt_group *groups, sl_str *out);
 
 /* Whole text as a number: no white space, nothing behind it. */
 bool sl_read_int(const char *text, int64_t *out);
 bool sl_read_real(const char *text, double *out); /* finite */
-
-/* How many letters to insert, drop, change or swap to make b of a. */
-size_t sl_edit_distance(const char *a, const char *b);
 
 #endif

@@ -8,6 +8,7 @@
 #include "base/cpu.h"
 #include "base/num.h"
 #include "cli/find.h"
+#include "sluice/deploy.h"
 
 #define FORMATS_MAX 16
 
@@ -56,7 +57,11 @@ static sl_exit open_found(sl_session *s, const sl_args *args, bool text_only)
 
 sl_exit sl_session_open(sl_session *s, const sl_args *args)
 {
-    return open_found(s, args, false);
+    sl_err err = { 0 };
+    const sl_exit code = open_found(s, args, false);
+    if (!code && args->deploy && sl_deploy_check(args->deploy, s->model, &err))
+        return sl_cli_fail(&err);
+    return code;
 }
 
 sl_exit sl_session_open_text(sl_session *s, const sl_args *args)
@@ -212,6 +217,9 @@ sl_exit sl_session_options(sl_session *s, const sl_args *args, size_t n_seqs, si
                                       .mlock = args->mlock,
                                       .prefix_cache = args->prefix_cache && strcmp(args->prefix_cache, "on") == 0,
                                       .on_copy = sl_cli_progress_wanted(args->quiet) ? tell_copy : NULL };
+    sl_err err = { 0 };
+    if (args->deploy && sl_deploy_runs(args->deploy, &err))
+        return sl_cli_fail(&err);
     if (args->memory) {
         sl_cpu_info cpu;
         sl_cpu_describe(&cpu);
@@ -219,6 +227,18 @@ sl_exit sl_session_options(sl_session *s, const sl_args *args, size_t n_seqs, si
             return sl_cli_usage("--memory %s: a size like 4G, 512M or 80%% expected", args->memory);
     }
     return open_trace(s, args);
+}
+
+/* The file, and what it sets. */
+static void tell_deploy(const sl_deploy *d)
+{
+    sl_deploy_info i;
+    sl_deploy_option o;
+    sl_deploy_describe(d, &i);
+    fprintf(stderr, "deploy: %s", i.path);
+    for (size_t k = 0; sl_deploy_option_at(d, k, &o); k++)
+        fprintf(stderr, "%s%s %s", k ? ", " : " (", o.name, o.value);
+    fprintf(stderr, "%s\n", sl_deploy_option_at(d, 0, &o) ? "; the command line wins)" : "");
 }
 
 /* How many threads and why; loudly, where they cannot be had. */
@@ -308,6 +328,8 @@ sl_exit sl_session_tell(sl_session *s, const sl_args *args)
     sl_session_formats(s->model, &formats);
     fprintf(stderr, "%s (%s, %s parameters, %s)\n", info.name, info.arch, sl_count_text(info.n_params).text,
             formats.data ? formats.data : "?");
+    if (args->deploy)
+        tell_deploy(args->deploy);
     if (info.n_experts)
         fprintf(stderr, "experts: %zu of %zu for each token, weights %s\n", info.n_experts_used, info.n_experts,
                 info.experts_renorm ? "divided by their sum" : "as the router scores");

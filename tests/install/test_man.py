@@ -25,7 +25,7 @@ class Pages(unittest.TestCase):
     def test_all_installed(self):
         there = sorted(p.name for p in place("mandir").glob("man*/*"))
         self.assertEqual(there, [p.removesuffix(".scd.in") for p in PAGES])
-        self.assertEqual({f"sluice-{c}.1" for c in scratch.commands()} | {"sluice.1", "libsluice.3"}, set(there))
+        self.assertEqual({f"sluice-{c}.1" for c in scratch.commands()} | {"sluice.1", "libsluice.3", "sluice-deploy.5"}, set(there))
 
     def test_all_that_help_says(self):
         for command in scratch.commands():
