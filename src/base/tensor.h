@@ -7,7 +7,8 @@
 
 /* name, elements in a block, bytes of a block. What the bits mean is in quant/. The last ones have scales that are a
  * tensor of their own (sl_scales): INT4 and INT8 in groups that whole 32 columns share, with zero points (ZP), one
- * scale for a token's inputs (TOKEN); ANY has groups of any kind, or columns that are assigned to them one by one. */
+ * scale for a token's inputs (TOKEN); ANY has groups of any kind, or columns that are assigned to them one by one.
+ * MXFP4_SPLIT: as MXFP4, with neighbours in a byte. T: floats whose columns lie one after another, not rows. */
 #define SL_FORMAT_LIST(X)                                                                                              \
     X(F32, 1, 4)                                                                                                       \
     X(F16, 1, 2)                                                                                                       \
@@ -33,7 +34,11 @@
     X(INT4_ANY, 8, 4)                                                                                                  \
     X(INT8, 32, 32)                                                                                                    \
     X(INT8_TOKEN, 32, 32)                                                                                              \
-    X(INT8_ANY, 1, 1)
+    X(INT8_ANY, 1, 1)                                                                                                  \
+    X(MXFP4_SPLIT, 32, 16)                                                                                             \
+    X(F32_T, 1, 4)                                                                                                     \
+    X(F16_T, 1, 2)                                                                                                     \
+    X(BF16_T, 1, 2)
 
 typedef enum sl_format {
 #define SL_FORMAT_ENUM(name, block, bytes) SL_FORMAT_##name,
@@ -73,7 +78,8 @@ typedef struct sl_scales {
 /* A matrix [rows][cols] as stored, rows one after another, `row_bytes` apart.
  * Borrowed memory: valid as long as the file it lies in is open. A vector is one row.
  * Formats that pack rows or columns together have row_bytes 0: what lies where is theirs to say, by `col_bytes` from
- * columns to columns, and scales.first counts for the numbers too. */
+ * columns to columns, and scales.first counts for the numbers too. In the formats T, numbers of a row are col_bytes
+ * apart, and row_bytes is from one number of a column to the next. */
 typedef struct sl_tensor {
     const void *data; /* NULL: no tensor (an optional one that the file lacks) */
     sl_format format;

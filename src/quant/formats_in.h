@@ -35,15 +35,21 @@ SL_UNGROUPED_LIST(SL_UNGROUPED)
 
 bool sl_scale_ok_MXFP4(const void *block);
 bool sl_scale_ok_NVFP4(const void *block);
+bool sl_scale_ok_MXFP4_SPLIT(const sl_tensor *t, size_t r, size_t k);
 
-/* or from numbers with scales beside them; some as groups too: name, group, minima. */
+/* or from what lies in several places, scales beside the numbers or columns; some as groups too: name, group, minima.
+ */
 #define SL_SCALED_LIST(X)                                                                                              \
     X(INT4, sl_group_INT4, false)                                                                                      \
     X(INT4_ZP, sl_group_INT4_ZP, true)                                                                                 \
     X(INT4_ANY, NULL, false)                                                                                           \
     X(INT8, sl_group_INT8, false)                                                                                      \
     X(INT8_TOKEN, sl_group_INT8, false)                                                                                \
-    X(INT8_ANY, NULL, false)
+    X(INT8_ANY, NULL, false)                                                                                           \
+    X(MXFP4_SPLIT, sl_group_MXFP4_SPLIT, false)                                                                        \
+    X(F32_T, NULL, false)                                                                                              \
+    X(F16_T, NULL, false)                                                                                              \
+    X(BF16_T, NULL, false)
 #define SL_SCALED(name, group, minima)                                                                                 \
     void sl_decode_##name(float *out, const sl_tensor *t, size_t r, size_t k0, size_t k1);
 SL_SCALED_LIST(SL_SCALED)
@@ -51,6 +57,7 @@ SL_SCALED_LIST(SL_SCALED)
 void sl_group_INT4(sl_quant_group *out, const sl_tensor *t, size_t r, size_t g);
 void sl_group_INT4_ZP(sl_quant_group *out, const sl_tensor *t, size_t r, size_t g);
 void sl_group_INT8(sl_quant_group *out, const sl_tensor *t, size_t r, size_t g);
+void sl_group_MXFP4_SPLIT(sl_quant_group *out, const sl_tensor *t, size_t r, size_t g);
 
 /* What a code of 4 bits stands for in IQ4_NL and IQ4_XS; in MXFP4 and NVFP4, doubled. */
 extern const int8_t sl_iq4_values[16], sl_e2m1_values[16];

@@ -1,7 +1,8 @@
 /* fp4.c - MXFP4 and NVFP4: 4-bit floats (sign, 2 bits of exponent, 1 of mantissa), whose doubles are whole
  * numbers. MXFP4: 32 share a power of two. NVFP4: 16 share a float of 8 bits.
  * Source: OCP Microscaling Formats (MX) 1.0, sections 5.3.3 and 5.4.1; nibbles as in GGML's Q4_0, in NVFP4 for
- * 16 weights at a time. */
+ * 16 weights at a time; MXFP4_SPLIT: Transformers, integrations/mxfp4.py, neighbours in a byte, the first one low, and
+ * the powers in a tensor of their own. */
 #include "quant/formats_in.h"
 
 #include <string.h>
@@ -33,6 +34,38 @@ void sl_group_MXFP4(sl_quant_group *out, const void *src, size_t g)
 bool sl_scale_ok_MXFP4(const void *block)
 {
     return *(const uint8_t *)block != E8M0_NAN;
+}
+
+static uint8_t split_scale(const sl_tensor *t, size_t r, size_t g)
+{
+    const sl_scales *s = &t->scales;
+    return *((const uint8_t *)s->scale + sl_scales_row(s, r) * s->row_bytes + g * s->col_bytes);
+}
+
+void sl_group_MXFP4_SPLIT(sl_quant_group *out, const sl_tensor *t, size_t r, size_t g)
+{
+    const uint8_t *p = (const uint8_t *)t->data + r * t->row_bytes + g * (SL_GROUP / 2);
+    for (size_t i = 0; i < SL_GROUP / 2; i++) {
+        out->q[2 * i] = sl_e2m1_values[p[i] & 15];
+        out->q[2 * i + 1] = sl_e2m1_values[p[i] >> 4];
+    }
+    out->d = half_of_e8m0(split_scale(t, r, g));
+    out->m = 0.0f;
+}
+
+void sl_decode_MXFP4_SPLIT(float *out, const sl_tensor *t, size_t r, size_t k0, size_t k1)
+{
+    for (size_t k = k0; k < k1; k += SL_GROUP, out += SL_GROUP) {
+        sl_quant_group x;
+        sl_group_MXFP4_SPLIT(&x, t, r, k / SL_GROUP);
+        for (size_t i = 0; i < SL_GROUP; i++)
+            out[i] = x.d * (float)x.q[i];
+    }
+}
+
+bool sl_scale_ok_MXFP4_SPLIT(const sl_tensor *t, size_t r, size_t k)
+{
+    return split_scale(t, r, k / SL_GROUP) != E8M0_NAN;
 }
 
 /* An unsigned E4M3 with bias 7, halved; what is not a number counts as 0. */

@@ -86,13 +86,15 @@ void sl_quant_widen(float *out, sl_format format, const void *src, size_t n)
 /* ---- checking -------------------------------------------------------------------- */
 
 /* What no value of the block shows. */
-static bool scale_ok(sl_format format, const void *block)
+static bool scale_ok(const sl_quant *q, const sl_tensor *t, size_t r, size_t k)
 {
-    switch (format) {
+    switch (t->format) {
     case SL_FORMAT_MXFP4:
-        return sl_scale_ok_MXFP4(block);
+        return sl_scale_ok_MXFP4(blocks_at(t, r, k, q->block, q->block_bytes));
     case SL_FORMAT_NVFP4:
-        return sl_scale_ok_NVFP4(block);
+        return sl_scale_ok_NVFP4(blocks_at(t, r, k, q->block, q->block_bytes));
+    case SL_FORMAT_MXFP4_SPLIT:
+        return sl_scale_ok_MXFP4_SPLIT(t, r, k);
     default:
         return true;
     }
@@ -113,7 +115,7 @@ static bool row_ok(const sl_quant *q, const sl_tensor *t, size_t r, size_t *col)
         const size_t n = SL_MIN(step, t->cols - at);
         float values[SL_SUPER];
         q->decode(values, t, r, at, at + n);
-        if (!all_finite(values, n) || !scale_ok(t->format, blocks_at(t, r, at, q->block, q->block_bytes))) {
+        if (!all_finite(values, n) || !scale_ok(q, t, r, at)) {
             *col = at;
             for (size_t i = 0; q->block == 1 && isfinite(values[i]); i++)
                 *col = at + i + 1;

@@ -66,7 +66,7 @@ static void fill_floats(ca *c, uint8_t *data, const shape *s)
 static uint8_t end_byte(ca *c, const shape *s)
 {
     const bool bytes = s->format == SL_FORMAT_Q8_0 || (s->format >= SL_FORMAT_INT8 && s->format <= SL_FORMAT_INT8_ANY);
-    const bool floats = s->format == SL_FORMAT_MXFP4;
+    const bool floats = s->format == SL_FORMAT_MXFP4 || s->format == SL_FORMAT_MXFP4_SPLIT;
     const uint8_t low = bytes ? 0x80 : floats ? 0xff : 0x00, high = bytes ? 0x7f : floats ? 0x77 : 0xff;
     switch (s->kind) {
     case DATA_ENDS_LOW_UP:
@@ -115,7 +115,7 @@ static const layout layouts[] = {
 /* One byte of small scales; at the ends of the data, at an end of its own range. */
 static uint8_t scale_byte(ca *c, const shape *s)
 {
-    if (s->format == SL_FORMAT_MXFP4)
+    if (s->format == SL_FORMAT_MXFP4 || s->format == SL_FORMAT_MXFP4_SPLIT)
         return s->kind < DATA_ENDS_MIXED ? (uint8_t)(120 + ca_rand(c) % 6) : 128;
     if (s->format == SL_FORMAT_NVFP4)
         return (uint8_t)(ca_rand(c) % 0x30);
@@ -200,7 +200,54 @@ static void make_scales(ca *c, product *p, uint8_t *data, size_t n_bytes)
     }
 }
 
-static void make_weights(ca *c, product *p)
+/* MXFP4_SPLIT: every row, or the second of every two. */
+static void make_split(ca *c, product *p)
+{
+    const shape *s = p->s;
+    const size_t G = s->K / SL_GROUP, parts = c->bench ? 1 : 1 + s->R % 2, rows = s->R * parts;
+    uint8_t *data = (c->bench ? ca_buf64 : ca_buf)(c, rows * G * (SL_GROUP / 2)), *scale = ca_buf(c, rows * G);
+    for (size_t i = 0; i < rows * G * (SL_GROUP / 2); i++)
+        data[i] = s->kind < DATA_ENDS_MIXED ? (uint8_t)ca_rand(c) : end_byte(c, s);
+    for (size_t i = 0; i < rows * G; i++)
+        scale[i] = s->kind == DATA_UNIT && i % 7 == 0 ? (uint8_t)(i % 2) : scale_byte(c, s);
+    const sl_tensor all = { .data = data,
+                            .format = s->format,
+                            .rows = rows,
+                            .cols = s->K,
+                            .row_bytes = G * (SL_GROUP / 2),
+                            .scales = { .scale = scale,
+                                        .type = SL_SCALE_E8M0,
+                                        .row_bytes = G,
+                                        .col_bytes = 1,
+                                        .rows = 1,
+                                        .group = SL_GROUP } };
+    p->w = sl_tensor_every(&all, parts - 1, parts);
+}
+
+static bool by_columns(sl_format f)
+{
+    return f == SL_FORMAT_F32_T || f == SL_FORMAT_F16_T || f == SL_FORMAT_BF16_T;
+}
+
+/* Columns one after another, of every row or of the second of every two. */
+static void make_columns(ca *c, product *p)
+{
+    const shape *s = p->s;
+    const size_t size = sl_quant_get(s->format)->block_bytes, parts = c->bench ? 2 : 1 + s->R % 2;
+    uint8_t *data = (c->bench ? ca_buf64 : ca_buf)(c, s->R * s->K * parts * size);
+    for (size_t i = 0; i < s->R * s->K * parts; i++) {
+        const float v = ca_uniform(c, -1, 1);
+        if (size == sizeof v)
+            memcpy(data + i * size, &v, size);
+        else
+            put16(data + i * size, s->format == SL_FORMAT_F16_T ? sl_f16_from_f32(v) : sl_bf16_from_f32(v));
+    }
+    p->w = (sl_tensor){ .data = data + (parts - 1) * size, .format = s->format, .rows = s->R, .cols = s->K };
+    p->w.row_bytes = parts * size;
+    p->w.col_bytes = s->R * parts * size;
+}
+
+static void make_rows(ca *c, product *p)
 {
     const shape *s = p->s;
     size_t row_bytes = 0;
@@ -216,6 +263,12 @@ static void make_weights(ca *c, product *p)
         fill_floats(c, data, s);
     else
         fill_blocks(c, data, s);
+}
+
+static void make_weights(ca *c, product *p)
+{
+    const shape *s = p->s;
+    (by_columns(s->format) ? make_columns : s->format == SL_FORMAT_MXFP4_SPLIT ? make_split : make_rows)(c, p);
     if (c->bench)
         return;
     p->values = ca_buf(c, s->R * s->K * sizeof *p->values);

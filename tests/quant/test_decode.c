@@ -140,6 +140,55 @@ static void blocks_by_hand(void **state)
     assert_true(out[0] == 0.5f && out[16] == 30.5f && out[1] == 16.5f && out[17] == 0.5f);
 }
 
+/* Neighbours in a byte, the first one low; scales elsewhere, of every second row. */
+static void mxfp4_split_by_hand(void **state)
+{
+    (void)state;
+    uint8_t blocks[4][2][16] = { 0 }, scales[4][2] = { { 127, 128 }, { 0, 255 }, { 1, 126 }, { 254, 127 } };
+    float out[2 * SL_GROUP];
+    size_t row = 9, col = 9;
+    blocks[2][1][0] = 0x72; /* 1, then 6 */
+    blocks[2][1][15] = 0xf9;
+    blocks[2][0][0] = 0x02;
+    blocks[1][0][0] = 0x42;
+    const sl_tensor all = { .data = blocks,
+                            .format = SL_FORMAT_MXFP4_SPLIT,
+                            .rows = 4,
+                            .cols = 2 * SL_GROUP,
+                            .row_bytes = sizeof blocks[0],
+                            .scales = { scales, SL_SCALE_E8M0, .row_bytes = 2, .col_bytes = 1, .rows = 1,
+                                        .group = 32 } };
+    const sl_tensor even = sl_tensor_every(&all, 0, 2), odd = sl_tensor_every(&all, 1, 2);
+    sl_quant_get(all.format)->decode(out, &even, 1, 0, 64);
+    assert_true(out[0] == 0x1p-126f && out[1] == 0.0f);
+    assert_true(out[32] == 0.5f && out[33] == 3.0f && out[34] == 0.0f);
+    assert_true(out[62] == -0.25f && out[63] == -3.0f);
+    sl_quant_get(all.format)->decode(out, &odd, 0, 0, 32);
+    assert_true(out[0] == 0x1p-127f && out[1] == 0x1p-126f);
+    assert_true(sl_quant_check(&even, 0, 2, &row, &col));
+    assert_false(sl_quant_check(&odd, 0, 2, &row, &col));
+    assert_true(row == 0 && col == 32);
+}
+
+/* [3 columns][2 rows of each of two matrices], the second one. */
+static void columns_by_hand(void **state)
+{
+    (void)state;
+    const float stored[3][4] = { { 1, 2, 3, 4 }, { 5, 6, 7, 8 }, { 9, 10, 11, 12 } };
+    float out[3];
+    const sl_tensor t = { .data = &stored[0][1],
+                          .format = SL_FORMAT_F32_T,
+                          .rows = 2,
+                          .cols = 3,
+                          .row_bytes = 2 * sizeof(float),
+                          .col_bytes = 4 * sizeof(float) };
+    sl_quant_get(t.format)->decode(out, &t, 0, 0, 3);
+    assert_true(out[0] == 2 && out[1] == 6 && out[2] == 10);
+    sl_quant_get(t.format)->decode(out, &t, 1, 1, 3);
+    assert_true(out[0] == 8 && out[1] == 12);
+    assert_int_equal(sl_tensor_row_cost(&t), 3 * sizeof(float));
+}
+
 static void list_is_complete(void **state)
 {
     (void)state;
@@ -218,8 +267,9 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(blocks_of_files), cmocka_unit_test(groups_are_the_row), cmocka_unit_test(f32_is_kept),
-        cmocka_unit_test(f16_all_values),  cmocka_unit_test(blocks_by_hand),     cmocka_unit_test(list_is_complete),
-        cmocka_unit_test(broken_scales),   cmocka_unit_test(row_bytes),
+        cmocka_unit_test(f16_all_values),  cmocka_unit_test(blocks_by_hand),     cmocka_unit_test(mxfp4_split_by_hand),
+        cmocka_unit_test(columns_by_hand), cmocka_unit_test(list_is_complete),   cmocka_unit_test(broken_scales),
+        cmocka_unit_test(row_bytes),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

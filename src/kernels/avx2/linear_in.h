@@ -20,6 +20,8 @@ void sl_linear_init_avx2_q6_k(sl_kernels *k);
 void sl_linear_init_avx2_lut(sl_kernels *k);
 void sl_linear_init_avx2_int4(sl_kernels *k);
 void sl_linear_init_avx2_int8(sl_kernels *k);
+void sl_linear_init_avx2_mxfp4(sl_kernels *k);
+void sl_linear_init_avx2_columns(sl_kernels *k);
 
 sl_panel_micro_fn sl_micro_f32_avx2; /* linear_f32.c; what reads stored rows for it is in rows_f32.c */
 

@@ -22,16 +22,6 @@ SL_ALWAYS_INLINE size_t offset_of(sl_format f, size_t j)
                                    : offsetof(sl_block_mxfp4, q);
 }
 
-/* 2^(e - 128) of the exponents at `at`: bits e - 1 above the mantissa, or a subnormal for the lowest two. */
-SL_ALWAYS_INLINE __m256 powers(const uint8_t *const row[SL_PANEL_ROWS], size_t at)
-{
-    const __m256i e = _mm256_setr_epi32(row[0][at], row[1][at], row[2][at], row[3][at], row[4][at], row[5][at],
-                                        row[6][at], row[7][at]);
-    const __m256i normal = _mm256_slli_epi32(_mm256_sub_epi32(e, _mm256_set1_epi32(1)), 23);
-    const __m256i small = _mm256_sllv_epi32(_mm256_set1_epi32(0x00200000), e);
-    return _mm256_castsi256_ps(_mm256_blendv_epi8(normal, small, _mm256_cmpgt_epi32(_mm256_set1_epi32(2), e)));
-}
-
 /* Scales of the blocks at `at`: of group j alone where they differ. */
 SL_ALWAYS_INLINE __m256 scale_of(const uint8_t *const row[SL_PANEL_ROWS], size_t at, size_t j, sl_format f)
 {

@@ -21,6 +21,16 @@ typedef struct s8_group {
 
 sl_panel_micro_fn sl_micro_s8_avx2; /* linear_s8.c */
 
+/* 2^(e - 128) of the exponents at `at`: bits e - 1 above the mantissa, or a subnormal for the lowest two. */
+SL_ALWAYS_INLINE __m256 powers(const uint8_t *const row[SL_PANEL_ROWS], size_t at)
+{
+    const __m256i e = _mm256_setr_epi32(row[0][at], row[1][at], row[2][at], row[3][at], row[4][at], row[5][at],
+                                        row[6][at], row[7][at]);
+    const __m256i normal = _mm256_slli_epi32(_mm256_sub_epi32(e, _mm256_set1_epi32(1)), 23);
+    const __m256i small = _mm256_sllv_epi32(_mm256_set1_epi32(0x00200000), e);
+    return _mm256_castsi256_ps(_mm256_blendv_epi8(normal, small, _mm256_cmpgt_epi32(_mm256_set1_epi32(2), e)));
+}
+
 /* One group times n tokens; n is a constant where this is inlined. */
 SL_ALWAYS_INLINE void add_bytes(__m256 *acc, const __m256i *q, __m256 d, act_at x, size_t n)
 {

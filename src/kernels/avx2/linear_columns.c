@@ -1,0 +1,83 @@
+/* linear_columns.c - panel type f32 of floats that lie column by column (F32_T, F16_T, BF16_T): 8 rows of a column are
+ * read where they are, 8 columns turned into pieces of rows. Without a form for few tokens: a panel serves them as
+ * fast. */
+#include "kernels/avx2/linear_in.h"
+
+/* Where a function takes a format, it is a constant: it is inlined once for each. */
+
+/* One column's number in each of the 8 rows. */
+SL_ALWAYS_INLINE __m256 load_column(const uint8_t *const row[SL_PANEL_ROWS], size_t at, sl_format f)
+{
+    if (f == SL_FORMAT_F16_T)
+        return halves(row, at);
+    if (f == SL_FORMAT_BF16_T)
+        return _mm256_castsi256_ps(_mm256_slli_epi32(
+            _mm256_setr_epi32(sl_load_le16(row[0] + at), sl_load_le16(row[1] + at), sl_load_le16(row[2] + at),
+                              sl_load_le16(row[3] + at), sl_load_le16(row[4] + at), sl_load_le16(row[5] + at),
+                              sl_load_le16(row[6] + at), sl_load_le16(row[7] + at)),
+            16));
+    float v[SL_PANEL_ROWS];
+    for (size_t i = 0; i < SL_PANEL_ROWS; i++)
+        memcpy(&v[i], row[i] + at, sizeof v[i]);
+    return _mm256_loadu_ps(v);
+}
+
+/* v[j] becomes what was lane j of each. */
+SL_ALWAYS_INLINE void transpose8(__m256 v[8])
+{
+    __m256 a[8], b[8];
+    UNROLL
+    for (size_t i = 0; i < 4; i++) {
+        a[2 * i] = _mm256_unpacklo_ps(v[2 * i], v[2 * i + 1]);
+        a[2 * i + 1] = _mm256_unpackhi_ps(v[2 * i], v[2 * i + 1]);
+    }
+    UNROLL
+    for (size_t i = 0; i < 8; i += 4) {
+        b[i] = _mm256_shuffle_ps(a[i], a[i + 2], 0x44);
+        b[i + 1] = _mm256_shuffle_ps(a[i], a[i + 2], 0xee);
+        b[i + 2] = _mm256_shuffle_ps(a[i + 1], a[i + 3], 0x44);
+        b[i + 3] = _mm256_shuffle_ps(a[i + 1], a[i + 3], 0xee);
+    }
+    UNROLL
+    for (size_t i = 0; i < 4; i++) {
+        v[i] = _mm256_permute2f128_ps(b[i], b[i + 4], 0x20);
+        v[i + 4] = _mm256_permute2f128_ps(b[i], b[i + 4], 0x31);
+    }
+}
+
+SL_ALWAYS_INLINE void decode(void *dst, const sl_tensor *w, size_t r0, size_t r1, size_t k0, size_t k1, sl_format f)
+{
+    const uint8_t *row[SL_PANEL_ROWS];
+    row_pointers(row, w, r0, r1);
+    float *out = dst;
+    for (size_t k = k0; k < k1; k += 8, out += 8 * SL_PANEL_ROWS) {
+        const size_t n = SL_MIN((size_t)8, k1 - k);
+        __m256 v[8];
+        UNROLL
+        for (size_t j = 0; j < 8; j++)
+            v[j] = j < n ? load_column(row, (k + j) * w->col_bytes, f) : _mm256_setzero_ps();
+        transpose8(v);
+        UNROLL
+        for (size_t i = 0; i < SL_PANEL_ROWS; i++)
+            _mm256_storeu_ps(out + i * 8, v[i]);
+    }
+}
+
+#define FORMAT(id)                                                                                                     \
+    static void decode_##id(void *dst, const sl_tensor *w, size_t r0, size_t r1, size_t k0, size_t k1)                 \
+    {                                                                                                                  \
+        decode(dst, w, r0, r1, k0, k1, SL_FORMAT_##id);                                                                \
+    }
+FORMAT(F32_T)
+FORMAT(F16_T)
+FORMAT(BF16_T)
+#undef FORMAT
+
+void sl_linear_init_avx2_columns(sl_kernels *k)
+{
+    for (size_t act = 0; act < SL_ACT_COUNT; act++) {
+        k->panel[SL_FORMAT_F32_T][act].decode = decode_F32_T;
+        k->panel[SL_FORMAT_F16_T][act].decode = decode_F16_T;
+        k->panel[SL_FORMAT_BF16_T][act].decode = decode_BF16_T;
+    }
+}
