@@ -8,7 +8,7 @@
 
 #define CHUNK_BYTES ((size_t)64 << 10)
 
-static const sl_quant_method *const methods[] = { &sl_method_compressed_tensors };
+static const sl_quant_method *const methods[] = { &sl_method_compressed_tensors, &sl_method_mxfp4 };
 
 /* ---- which method ---------------------------------------------------------------------------- */
 

@@ -33,7 +33,7 @@ struct sl_quant_method {
     void (*close)(sl_quantized *q); /* NULL: its settings lie in the arena */
 };
 
-extern const sl_quant_method sl_method_compressed_tensors;
+extern const sl_quant_method sl_method_compressed_tensors, sl_method_mxfp4;
 
 /* ---- what methods share -------------------------------------------------------------------- */
 

@@ -67,6 +67,8 @@ static sl_status read_shape(const sl_json *entry, sl_weight_info *t, sl_err *err
         return sl_fail(err, SL_EUNSUPPORTED, "shape: %u dimensions, more than %zu", list->n, SL_COUNT(t->dims));
     t->n_dims = list->n;
     t->tensor.rows = t->tensor.cols = 1;
+    for (size_t d = list->n; d < SL_COUNT(t->dims); d++)
+        t->dims[d] = 1;
     size_t i = list->n;
     for (const sl_json *d = list->first; d; d = d->next) {
         if (!read_size(d, &t->dims[--i]))

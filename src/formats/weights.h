@@ -46,7 +46,7 @@ typedef struct sl_weight_info {
     const char *type; /* as the container calls it: "Q4_K" */
     sl_tensor tensor; /* format SL_FORMAT_COUNT: of a type that is not supported, not to be read */
     uint32_t n_dims;
-    uint64_t dims[4]; /* as the file says, innermost first */
+    uint64_t dims[4]; /* as the file says, innermost first; what it does not say is 1 */
     uint64_t bytes;   /* with its scales, where those are tensors of their own */
 } sl_weight_info;
 

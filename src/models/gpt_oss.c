@@ -91,5 +91,6 @@ static const sl_tensor_spec tensors[] = {
     EXPERT_BIAS("ffn_down_exps", "down_proj", expert_down_bias, "ED", 0, 1),
 };
 
-const sl_arch sl_arch_gpt_oss = { "gpt-oss",     NULL, NULL, read_config, tensors, sizeof tensors / sizeof *tensors,
+const sl_arch sl_arch_gpt_oss = { "gpt-oss",     "gpt_oss", "GptOssForCausalLM",
+                                  read_config,   tensors,   sizeof tensors / sizeof *tensors,
                                   sl_dense_build };

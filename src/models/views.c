@@ -162,23 +162,48 @@ sl_status sl_view_vectors(sl_net *m, const sl_tensor_spec *spec, const sl_weight
 
 /* ---- matrices ----------------------------------------------------------------- */
 
-/* The matrix of expert e. */
-static sl_tensor matrix(const sl_tensor_spec *spec, const sl_tensor *all, size_t E, size_t e)
+/* The matrix of expert e, whose rows may alternate with others'. */
+static sl_tensor of_rows(const sl_tensor_spec *spec, const sl_tensor *all, size_t E, size_t e)
 {
     const size_t stored = all->rows / E;
     const sl_tensor t = sl_tensor_rows(all, e * stored, (e + 1) * stored);
     return sl_tensor_every(&t, spec->part, sl_spec_parts(spec));
 }
 
+/* The same of a tensor of columns. */
+static sl_tensor of_columns(const sl_tensor_spec *spec, const sl_tensor *all, size_t E, size_t e)
+{
+    const size_t parts = sl_spec_parts(spec), stored = all->rows / E, bytes = all->row_bytes / all->cols;
+    sl_tensor t = { .format = all->format == SL_FORMAT_F32   ? SL_FORMAT_F32_T
+                              : all->format == SL_FORMAT_F16 ? SL_FORMAT_F16_T
+                                                             : SL_FORMAT_BF16_T };
+    t.data = (const char *)all->data + e * stored * all->row_bytes + spec->part * bytes;
+    t.rows = all->cols / parts;
+    t.cols = stored;
+    t.row_bytes = bytes * parts;
+    t.col_bytes = all->row_bytes;
+    return t;
+}
+
 sl_status sl_view_experts(sl_net *m, const sl_tensor_spec *spec, const sl_weight_info *info, const sl_tensor **out,
                           sl_err *err)
 {
     const size_t E = m->config.router.E;
+    const sl_tensor *all = &info->tensor;
+    const bool columns = spec->form == SL_FORM_COLUMNS, readable = all->format != SL_FORMAT_COUNT;
+    if (readable && columns && all->format != SL_FORMAT_F32 && all->format != SL_FORMAT_F16 &&
+        all->format != SL_FORMAT_BF16)
+        return sl_fail(err, SL_EUNSUPPORTED,
+                       "%s: tensor %s is %s; inputs before outputs are supported in F32, F16 and BF16",
+                       sl_weights_path(m->weights), info->name, info->type);
+    if (readable && !columns && sl_spec_parts(spec) > 1 && !all->row_bytes)
+        return sl_fail(err, SL_EUNSUPPORTED, "%s: tensor %s is %s; rows that alternate are not supported in it",
+                       sl_weights_path(m->weights), info->name, info->type);
     sl_tensor *list = sl_arena_alloc(&m->arena, E, sizeof *list);
     if (!list)
         return sl_fail(err, SL_ENOMEM, "%s: no memory for a list of %zu experts", sl_weights_path(m->weights), E);
     for (size_t e = 0; e < E; e++)
-        list[e] = matrix(spec, &info->tensor, E, e);
+        list[e] = (columns ? of_columns : of_rows)(spec, all, E, e);
     *out = list;
     return SL_OK;
 }
