@@ -25,8 +25,10 @@
 /* How a linear operation sees its input. */
 typedef enum sl_act_type { SL_ACT_F32, SL_ACT_Q8, SL_ACT_COUNT } sl_act_type;
 
-/* Forms of the same input; a weight format asks for some of them (sl_panel.needs). */
-enum { SL_NEED_F32 = 1, SL_NEED_Q8 = 2, SL_NEED_Q16 = 4 };
+/* Forms of the same input; a weight format asks for some of them (sl_panel.needs): as it is, in 8 bits with a scale for
+ * each group of 32, in 8 bits with one scale for each row, those 8 bits widened. Of the two 8-bit forms there is one;
+ * where both are asked for, that of groups serves both. */
+enum { SL_NEED_F32 = 1, SL_NEED_Q8 = 2, SL_NEED_Q16 = 4, SL_NEED_T8 = 8 };
 
 /* T rows of activations in the forms that were asked for; the rest is NULL.
  * Group g of a row holds elements 32g .. 32g+31: x is about d * q.
@@ -37,7 +39,8 @@ typedef struct sl_act {
     size_t ldf;       /* row stride of f32 in elements */
     int8_t *q8;       /* [T][32 G], within -127..127 */
     int16_t *q16;     /* the same numbers, widened */
-    float *d;         /* [T][G] scale: absmax / 127 */
+    float *d;         /* [T][G] scale: absmax / 127 of the group */
+    bool token;       /* all groups of a row have its scale: absmax of the row / 127 */
     int16_t *half;    /* [T][G][2] sums of the q of a group's two halves */
     int16_t *eight;   /* [T][G][2] 8 times the sum of the q at k % 4 < 2, and of the others */
     float *dsum;      /* [T][G] d * sum of the group's q */
@@ -45,7 +48,7 @@ typedef struct sl_act {
 
 /* Fill q8, d, half, eight, dsum (and q16 unless NULL) for rows t0..t1 of act->f32.
  * q = round half to even of x / d; a group of zeros has d = 0. Not finite: the group's d
- * is NaN and its q 0, so that the fault shows in the result. */
+ * is NaN and its q 0, so that the fault shows in the result. With `token`: likewise of whole rows. */
 typedef void sl_quantize_fn(const sl_act *act, size_t t0, size_t t1);
 
 /* ---- linear: y = x W^T ------------------------------------------------------- */

@@ -5,6 +5,12 @@
 
 #include "kernels/kernels.h"
 
+/* The 8-bit form that a format asks for. */
+static inline unsigned sl_need_8(sl_format f)
+{
+    return f == SL_FORMAT_INT8_TOKEN ? SL_NEED_T8 : SL_NEED_Q8;
+}
+
 /* Where element c of token j lies in a page of keys. */
 static inline size_t sl_kv_k_index(sl_kv_layout layout, sl_kv_type type, const sl_kv_head *h, size_t j, size_t c)
 {

@@ -9,7 +9,7 @@ size_t sl_act_cut(sl_act *act, unsigned char *base, size_t T, size_t K, unsigned
 {
     const size_t G = sl_div_up(K, 32);
     size_t at = 0;
-    *act = (sl_act){ .T = T, .K = K, .G = G, .ldf = K };
+    *act = (sl_act){ .T = T, .K = K, .G = G, .ldf = K, .token = needs & SL_NEED_T8 && !(needs & SL_NEED_Q8) };
 #define CUT(field, type, n)                                                                                            \
     do {                                                                                                               \
         act->field = base ? (type *)(void *)(base + at) : NULL;                                                        \
@@ -17,7 +17,7 @@ size_t sl_act_cut(sl_act *act, unsigned char *base, size_t T, size_t K, unsigned
     } while (0)
     if (own_f32 && needs & SL_NEED_F32)
         CUT(f32, float, T *K);
-    if (needs & (SL_NEED_Q8 | SL_NEED_Q16)) {
+    if (needs & (SL_NEED_Q8 | SL_NEED_T8)) {
         CUT(q8, int8_t, T * G * 32);
         CUT(d, float, T *G);
         CUT(half, int16_t, T * G * 2);
@@ -38,8 +38,9 @@ sl_act sl_act_row(const sl_act *act, size_t t, const float *x)
 sl_act sl_act_part(const sl_act *act, size_t t, size_t k0, size_t k1, const float *x)
 {
     assert(k0 % 32 == 0 && k0 < k1 && k1 <= act->K && (k1 % 32 == 0 || k1 == act->K));
+    assert(!act->token || k1 - k0 == act->K); /* its scale is that of all */
     const size_t g = t * act->G + k0 / 32;
-    sl_act one = { .T = 1, .K = k1 - k0, .G = sl_div_up(k1 - k0, 32), .f32 = x, .ldf = k1 - k0 };
+    sl_act one = { .T = 1, .K = k1 - k0, .G = sl_div_up(k1 - k0, 32), .f32 = x, .ldf = k1 - k0, .token = act->token };
     one.q8 = act->q8 ? act->q8 + g * 32 : NULL;
     one.q16 = act->q16 ? act->q16 + g * 32 : NULL;
     one.d = act->d ? act->d + g : NULL;

@@ -97,6 +97,8 @@ static size_t cut_shared(sl_shared *s, unsigned char *base, const sl_op *op, siz
     const sl_mixture *m = op->mixture;
     const size_t P = T * m->router.K;
     size_t at = 0;
+    if (inner_needs & SL_NEED_T8) /* kept until a row is complete */
+        inner_needs |= SL_NEED_F32;
     *s = (sl_shared){ 0 };
     s->mix = take(base, &at, T * sizeof *s->mix);
     if (T > SL_NARROW_ROWS) {
@@ -430,7 +432,7 @@ static void up_tile(sl_mix *c, const sl_hit *h, const sl_act *x, size_t t0, size
     for (size_t i = 0; i < n; i++, y += R) {
         if (h->inner->f32)
             memcpy((float *)h->inner->f32 + (at + i) * h->inner->ldf + r0, y, R * sizeof *y);
-        if (h->inner->q8) {
+        if (h->inner->q8 && !h->inner->token) {
             const sl_act part = sl_act_part(h->inner, at + i, r0, r1, y);
             k->quantize(&part, 0, 1);
         }
@@ -539,6 +541,20 @@ static void down_run(sl_mix *c, size_t i, size_t end, size_t tokens)
     }
 }
 
+/* ---- inputs with one scale for a row -------------------------------------------- */
+
+/* Rows of inner whose scale could not be known before all tiles of gate and up were there. */
+static void round_rows(sl_mix *c)
+{
+    const size_t P = c->T * c->K, n = P + (c->m->shared_gate.data ? c->T : 0);
+    for (size_t i; (i = sl_tiles_take(&c->lane->tiles[3])) < n;) {
+        const sl_act *inner = i < P ? &c->all.inner : &c->all.shared_inner;
+        const size_t row = i < P ? i : i - P;
+        c->env->k->quantize(inner, row, row + 1);
+    }
+    sl_lane_barrier(c->lane, c->op);
+}
+
 /* ---- all of it ------------------------------------------------------------------ */
 
 static void run(const sl_graph *g, const sl_op *op, sl_lane *lane)
@@ -566,6 +582,8 @@ static void run(const sl_graph *g, const sl_op *op, sl_lane *lane)
     while (sl_tiles_take_run(&lane->tiles[1], &runs, c.own.n_tiles, lane->n_threads, &i, &end))
         up_run(&c, i, end);
     sl_lane_barrier(lane, op);
+    if (c.all.inner.token)
+        round_rows(&c);
     const size_t tokens = down_tokens(m, c.T), n_blocks = sl_div_up(c.T, tokens);
     runs = (sl_runs){ 0 };
     while (sl_tiles_take_run(&lane->tiles[2], &runs, sl_div_up(c.D, DOWN_ROWS) * n_blocks, lane->n_threads, &i, &end))

@@ -8,7 +8,8 @@
  *
  * Only what was picked is read: one token costs the rows of its K experts, and an expert with many tokens runs
  * through the wide kernels. Between the phases lies silu * up of each pick, in the form that the down matrices ask for
- * (8 bits, mostly); what comes out of down stays in the thread that adds it up, in the order of a token's slots.
+ * (8 bits, mostly; with one scale for a row, a fourth phase rounds complete rows); what comes out of down stays in the
+ * thread that adds it up, in the order of a token's slots.
  *
  * Workspace for steps of up to T tokens, with q(n) = 1.375 n bytes of 8-bit rows (n 4 with --act f32, 2 n more where a
  * panel wants 16 bits): T (q(D) + K q(F) + q(S)) shared, and for each thread 64 q(D) + 8 T K bytes and at most 1 MiB.

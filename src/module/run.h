@@ -55,7 +55,7 @@ typedef struct sl_step {
 } sl_step;
 
 /* Tile counters of one operation. */
-#define SL_OP_PHASES 3
+#define SL_OP_PHASES 4
 
 typedef struct sl_lane {
     const sl_env *env;

@@ -295,7 +295,7 @@ static void make_acts(ca *c, product *p, unsigned needs)
         }
         x->f32 = f;
     }
-    if (!(needs & (SL_NEED_Q8 | SL_NEED_Q16)))
+    if (!(needs & (SL_NEED_Q8 | SL_NEED_T8)))
         return;
     x->q8 = ca_buf(c, s->T * G * SL_GROUP);
     x->d = ca_buf(c, s->T * G * sizeof *x->d);

@@ -39,6 +39,12 @@ void golden_load(golden *g, const char *dir)
         assert_true(npy_load(&out->logits, path));
         assert_int_equal(out->logits.n_dims, 2);
         assert_int_equal(out->logits.dims[0], out->n_ids);
+        const char *rounded = json_string_value(json_object_get(p, "logits_actq"));
+        if (!rounded)
+            continue;
+        snprintf(path, sizeof path, "%s/golden/%s", dir, rounded);
+        assert_true(npy_load(&out->logits_actq, path));
+        assert_true(out->logits_actq.count == out->logits.count);
     }
     json_decref(manifest);
 }
@@ -46,5 +52,5 @@ void golden_load(golden *g, const char *dir)
 void golden_free(golden *g)
 {
     for (size_t i = 0; i < g->n; i++)
-        npy_free(&g->prompt[i].logits);
+        npy_free(&g->prompt[i].logits), npy_free(&g->prompt[i].logits_actq);
 }

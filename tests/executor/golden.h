@@ -14,7 +14,8 @@ typedef struct golden_prompt {
     size_t n_ids, n_greedy;
     int32_t ids[GOLDEN_IDS_MAX], greedy[GOLDEN_IDS_MAX];
     float greedy_min_margin, max_abs_logit;
-    npy logits; /* [n_ids][vocab] */
+    npy logits;      /* [n_ids][vocab] */
+    npy logits_actq; /* likewise, inputs of the quantised matrices rounded as the checkpoint asks; or empty */
 } golden_prompt;
 
 typedef struct golden {

@@ -31,18 +31,20 @@ typedef struct fixture {
     golden golden;
 } fixture;
 
-/* test_golden DIR MODEL: only that one. */
+/* test_golden DIR MODEL [rounded]: only that one; its golden has a run with rounded inputs. */
 static const char *only_dir, *only_model;
+static bool own_rounding;
 
 static void fixture_open(fixture *f, const char *name)
 {
     char path[640];
     sl_err err = { 0 };
-    snprintf(f->dir, sizeof f->dir, "%s/gguf/%s", TEST_DATA, name);
-    snprintf(path, sizeof path, "%s/%s.gguf", f->dir, name);
     if (only_dir) {
         snprintf(f->dir, sizeof f->dir, "%s", only_dir);
         snprintf(path, sizeof path, "%s", only_model);
+    } else {
+        snprintf(f->dir, sizeof f->dir, "%s/gguf/%s", TEST_DATA, name);
+        snprintf(path, sizeof path, "%s/%s.gguf", f->dir, name);
     }
     if (sl_model_open(&f->model, path, &err))
         fail_msg("%s", err.msg);
@@ -55,13 +57,13 @@ static void fixture_close(fixture *f)
     golden_free(&f->golden);
 }
 
-static float largest_difference(const golden_prompt *want, const run_result *got, size_t row)
+static float largest_difference(const golden_prompt *want, const float *logits, const run_result *got, size_t row)
 {
     const size_t n = want->logits.dims[1];
     float worst = 0.0f;
     assert_int_equal(got->n_vocab, n);
     for (size_t i = row * n; i < (row + 1) * n; i++) {
-        const float d = fabsf(got->logits[i] - want->logits.f32[i]);
+        const float d = fabsf(got->logits[i] - logits[i]);
         if (!(d <= worst)) /* a NaN stays */
             worst = d;
     }
@@ -93,7 +95,8 @@ static void compare(const fixture *f, const sl_engine_options *options, bound b,
     for (size_t i = 0; i < f->golden.n; i++) {
         const golden_prompt *want = &f->golden.prompt[i];
         for (size_t r = 0; r < want->n_ids; r++, rows++) {
-            const float d = largest_difference(want, &got[i], r), allowed = b.tolerance * want->max_abs_logit;
+            const float d = largest_difference(want, want->logits.f32, &got[i], r),
+                        allowed = b.tolerance * want->max_abs_logit;
             far += !(d < allowed);
             if (!(d < allowed) && !(b.flips && d < want->max_abs_logit))
                 fail_msg("%s %s, %s: logits of row %zu differ by %g, allowed %g", f->dir, want->name, what, r,
@@ -182,17 +185,56 @@ static void rounded(void **state)
     }
 }
 
+/* A checkpoint that says how inputs are rounded: what --act int8 computes is its run with rounded inputs, and not the
+ * one without. */
+static void rounded_as_stored(void **state)
+{
+    fixture f = { 0 };
+    sl_engine *e = NULL;
+    sl_err err = { 0 };
+    const sl_engine_options o = { .act = "int8", .kv_type = "f32", .n_seqs = 1, .n_ctx = 192, .n_outputs = 192 };
+    (void)state;
+    if (!only_dir)
+        return;
+    fixture_open(&f, NULL);
+    for (size_t i = 0; i < f.golden.n && own_rounding; i++) {
+        const golden_prompt *want = &f.golden.prompt[i];
+        run_result got = { 0 };
+        assert_non_null(want->logits_actq.f32);
+        if (sl_engine_create(&e, f.model, &o, &err))
+            fail_msg("%s", err.msg);
+        run_submit(e, want->ids, want->n_ids, 1, &got);
+        run_all(e);
+        double from_rounded = 0.0, from_exact = 0.0;
+        for (size_t r = 0; r < want->n_ids; r++) {
+            const float d = largest_difference(want, want->logits_actq.f32, &got, r);
+            if (!(d < 2e-2f * want->max_abs_logit))
+                fail_msg("%s %s: logits of row %zu differ by %g", f.dir, want->name, r, (double)d);
+            from_rounded += (double)d;
+            from_exact += (double)largest_difference(want, want->logits.f32, &got, r);
+        }
+        if (!(from_rounded < from_exact / 4.0))
+            fail_msg("%s %s: %g from the rounded run, %g from the exact one", f.dir, want->name, from_rounded,
+                     from_exact);
+        run_result_free(&got);
+        sl_engine_destroy(e);
+    }
+    fixture_close(&f);
+}
+
 int main(int argc, char **argv)
 {
     struct stat file = { 0 };
-    if (argc == 3) {
+    if (argc >= 3) {
         only_dir = argv[1];
         only_model = argv[2];
+        own_rounding = argc > 3;
         if (stat(only_model, &file) == 0 && file.st_size == 0) {
             printf("SKIPPED: %s could not be made (python3-numpy is missing)\n", only_model);
             return EXIT_SKIPPED;
         }
     }
-    const struct CMUnitTest tests[] = { cmocka_unit_test(exact), cmocka_unit_test(rounded) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(exact), cmocka_unit_test(rounded),
+                                        cmocka_unit_test(rounded_as_stored) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

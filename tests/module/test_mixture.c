@@ -41,7 +41,7 @@ typedef struct model {
     sl_norm norm;
     float *norm_weight, *correction, *bias; /* bias: [E] of the router, then the experts' */
     sl_tensor *list;                        /* [3][E] */
-    void *block[16];
+    void *block[32];
     size_t n_blocks;
     uint64_t draws;
 } model;
@@ -66,9 +66,11 @@ static sl_tensor tensor(model *m, sl_format format, size_t rows, size_t cols)
     static const struct {
         sl_format format;
         size_t block, bytes;
-    } sizes[] = {
-        { SL_FORMAT_F32, 1, 4 }, { SL_FORMAT_BF16, 1, 2 }, { SL_FORMAT_Q8_0, 32, 34 }, { SL_FORMAT_Q4_0, 32, 18 }
-    };
+    } sizes[] = { { SL_FORMAT_F32, 1, 4 },
+                  { SL_FORMAT_BF16, 1, 2 },
+                  { SL_FORMAT_Q8_0, 32, 34 },
+                  { SL_FORMAT_Q4_0, 32, 18 },
+                  { SL_FORMAT_INT8_TOKEN, 32, 32 } };
     sl_tensor t = { .format = format, .rows = rows, .cols = cols };
     for (size_t i = 0; i < SL_COUNT(sizes); i++)
         if (sizes[i].format == format)
@@ -83,6 +85,8 @@ static sl_tensor tensor(model *m, sl_format format, size_t rows, size_t cols)
         } else if (format == SL_FORMAT_BF16) {
             const uint16_t h = sl_bf16_from_f32(x);
             memcpy(data + 2 * i, &h, 2);
+        } else if (format == SL_FORMAT_INT8_TOKEN) {
+            data[i] = (unsigned char)sl_rng_u64(8, m->draws++);
         } else {
             const size_t bytes = format == SL_FORMAT_Q8_0 ? 34 : 18;
             unsigned char *block = data + i / 32 * bytes;
@@ -92,16 +96,20 @@ static sl_tensor tensor(model *m, sl_format format, size_t rows, size_t cols)
         }
     }
     t.data = data;
+    if (format == SL_FORMAT_INT8_TOKEN) { /* a scale for each row */
+        float *scale = keep(m, rows * sizeof *scale);
+        for (size_t r = 0; r < rows; r++)
+            scale[r] = (float)(std / 40 * (1.0 + (double)(r % 3)));
+        t.scales =
+            (sl_scales){ .scale = scale, .type = SL_SCALE_F32, .row_bytes = sizeof *scale, .rows = 1, .group = cols };
+    }
     return t;
 }
 
 static void cut(sl_tensor *list, const sl_tensor *all, size_t E)
 {
-    for (size_t e = 0; e < E; e++) {
-        list[e] = *all;
-        list[e].rows = all->rows / E;
-        list[e].data = (const unsigned char *)all->data + e * list[e].rows * all->row_bytes;
-    }
+    for (size_t e = 0; e < E; e++)
+        list[e] = sl_tensor_rows(all, e * (all->rows / E), (e + 1) * (all->rows / E));
 }
 
 static void make(model *m, const shape *s)
@@ -366,6 +374,16 @@ static const shape shapes[] = {
       .down = SL_FORMAT_Q4_0,
       .shared_mix = true,
       .S = 32 },
+    /* inputs with one scale for a row, of which several tiles make parts */
+    { .D = 96,
+      .E = 6,
+      .K = 2,
+      .F = 160,
+      .S = 64,
+      .T = 45,
+      .format = SL_FORMAT_INT8_TOKEN,
+      .down = SL_FORMAT_INT8_TOKEN },
+    { .D = 64, .E = 4, .K = 2, .F = 192, .T = 30, .format = SL_FORMAT_Q8_0, .down = SL_FORMAT_INT8_TOKEN },
 };
 
 static void one_meaning_the_same_bits(void **state)

@@ -86,11 +86,12 @@ MICRO(micro_mins, true)
 
 void sl_linear_init_avx2_s16(sl_kernels *k)
 {
-    sl_panel any = { .name = "s16 x8", .needs = SL_NEED_Q16, .k_block = BLOCK, .decode = decode_any };
+    sl_panel any = { .name = "s16 x8", .k_block = BLOCK, .decode = decode_any };
     for (size_t f = 0; f < SL_FORMAT_COUNT; f++) {
         const sl_quant *quant = sl_quant_get((sl_format)f);
         if (!quant->group)
             continue;
+        any.needs = sl_need_8((sl_format)f) | SL_NEED_Q16;
         any.group_bytes = quant->minima ? sizeof(s16_min_group) : sizeof(s16_group);
         any.micro = quant->minima ? micro_mins : micro;
         k->panel[f][SL_ACT_Q8] = any;

@@ -1,4 +1,4 @@
-/* quantize.c - activations to 8 bits in groups of 32, a group in four registers. */
+/* quantize.c - activations to 8 bits, in groups of 32 or in rows; a group in four registers. */
 #include "kernels/avx2/quantize_in.h"
 
 #include <assert.h>
@@ -27,14 +27,26 @@ static inline void sums(int16_t half[2], int16_t eight[2], __m256i lo, __m256i h
     store_two(eight, _mm_slli_epi32(_mm_add_epi32(turns, _mm_shuffle_epi32(turns, _MM_SHUFFLE(1, 0, 3, 2))), 3));
 }
 
+static float scale_of_row(const float *row, size_t K)
+{
+    uint32_t top = 0;
+    for (size_t k = 0; k < K; k += SL_GROUP) {
+        __m256 x[4];
+        load_group(x, row + k, SL_MIN(K - k, (size_t)SL_GROUP));
+        const uint32_t bits = top_bits(x);
+        top = SL_MAX(top, bits);
+    }
+    return scale_of(top);
+}
+
 static inline void quantize_row(const sl_act *act, size_t t)
 {
-    const float *row = act->f32 + t * act->ldf;
+    const float *row = act->f32 + t * act->ldf, of_row = act->token ? scale_of_row(row, act->K) : 0.0f;
     for (size_t g = 0; g < act->G; g++) {
         const size_t at = t * act->G + g, k = g * SL_GROUP, n = SL_MIN(act->K - k, (size_t)SL_GROUP);
         __m256 x[4];
         load_group(x, row + k, n);
-        const float d = scale_of(top_bits(x));
+        const float d = act->token ? of_row : scale_of(top_bits(x));
         const __m256i q = quantize_group(x, d);
         const __m256i lo = _mm256_cvtepi8_epi16(_mm256_castsi256_si128(q));
         const __m256i hi = _mm256_cvtepi8_epi16(_mm256_extracti128_si256(q, 1));

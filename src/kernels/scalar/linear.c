@@ -88,14 +88,15 @@ void sl_linear_init_scalar(sl_kernels *k)
                            .k_block = 1024,
                            .decode = decode_f32,
                            .micro = micro_f32 };
-    const sl_panel whole = { .name = "int x8",
-                             .needs = SL_NEED_Q8,
-                             .group_bytes = SL_PANEL_ROWS * sizeof(sl_quant_group),
-                             .k_block = 1024,
-                             .decode = decode_groups,
-                             .micro = micro_groups };
+    sl_panel whole = { .name = "int x8",
+                       .needs = SL_NEED_Q8,
+                       .group_bytes = SL_PANEL_ROWS * sizeof(sl_quant_group),
+                       .k_block = 1024,
+                       .decode = decode_groups,
+                       .micro = micro_groups };
     for (size_t f = 0; f < SL_FORMAT_COUNT; f++) {
         k->panel[f][SL_ACT_F32] = f32;
+        whole.needs = sl_need_8((sl_format)f);
         k->panel[f][SL_ACT_Q8] = sl_quant_get((sl_format)f)->group ? whole : f32;
     }
 }
