@@ -127,9 +127,11 @@ typedef struct sl_engine_options {
     const char *huge_pages; /* of KV cache, workspace and copies: "off", "thp", "explicit" */
     const char *numa;       /* of the same: "off": where a thread first writes; "interleave": over all nodes */
     const char *pin;        /* "auto": to the fast cores where cores differ; "off"; "cores": a thread to each core */
-    bool mlock;             /* weights into memory now, and nothing out of it again */
-    sl_on_copy *on_copy;    /* hears how far the copies are; or NULL */
-    void *user;             /* of on_copy */
+    const char *prefetch; /* ask for mapped weights before they are used: "on", "off", "auto": where they are more than
+                             the memory */
+    bool mlock;           /* weights into memory now, and nothing out of it again */
+    sl_on_copy *on_copy;  /* hears how far the copies are; or NULL */
+    void *user;           /* of on_copy */
 } sl_engine_options;
 
 /* Bytes that an engine will take, before it takes them; and what may be had. docs/memory.md says how that is counted.
@@ -158,6 +160,7 @@ SL_API void sl_engine_destroy(sl_engine *e); /* accepts NULL; running requests e
 typedef struct sl_engine_info {
     const char *isa, *act, *kv_type, *kv_layout, *mode, *attn;
     const char *mla;          /* "absorbed", "expanded"; NULL: the model has no latent attention */
+    const char *prefetch;     /* "on", "off" */
     size_t kv_position_bytes; /* of one position in the KV cache, all layers */
     size_t n_threads, n_ctx, n_ubatch, n_seqs, kv_page;
     sl_memory memory;

@@ -68,6 +68,10 @@ const sl_opt sl_opts_engine[] = {
       "map (default): in the mapped file; copy: in memory of their own; copy-per-node: on each NUMA node", SL_OPT_WORD,
       SL_ARG(weights), 0, 0, "map|copy|copy-per-node" },
     { "no-mmap", NULL, NULL, "the same as --weights copy", SL_OPT_FLAG, SL_ARG(no_mmap), 0, 0, NULL },
+    { "prefetch", NULL, "WHEN",
+      "ask for mapped weights before they are used, experts once they are picked: on, off, or auto (default: where the "
+      "weights are more than the memory)",
+      SL_OPT_WORD, SL_ARG(prefetch), 0, 0, "auto|on|off" },
     { "mlock", NULL, NULL, "bring all weights into memory first, and let nothing out of it again", SL_OPT_FLAG,
       SL_ARG(mlock), 0, 0, NULL },
     { "huge-pages", NULL, "KIND",

@@ -30,7 +30,7 @@ typedef struct sl_args {
     bool check_tensors;
     /* engine */
     int64_t threads, ctx_size, ubatch_size, kv_page, attn_window;
-    const char *act, *kv_type, *kv_layout, *mode, *fusion, *attn, *mla, *trace, *memory;
+    const char *act, *kv_type, *kv_layout, *mode, *fusion, *attn, *mla, *prefetch, *trace, *memory;
     const char *weights, *huge_pages, *numa, *pin;
     bool no_mmap, mlock;
     const char *deploy_file;

@@ -167,6 +167,8 @@ static void print_engine(const sl_engine_info *e)
            e->mla ? "latent rows" : e->kv_layout);
     printf("  mode          %s, attention %s%s%s, steps of up to %zu token%s\n", e->mode, e->attn,
            e->mla ? ", latents " : "", e->mla ? e->mla : "", e->n_ubatch, sl_cli_s(e->n_ubatch));
+    if (strcmp(e->prefetch, "on") == 0)
+        printf("  prefetch      on: weights asked for ahead, experts once they are picked\n");
 }
 
 static json_t *tensors_json(const sl_model *m, size_t n_tensors)
@@ -196,11 +198,11 @@ static json_t *memory_json(const sl_memory *m)
 
 static json_t *engine_json(const sl_engine_info *e)
 {
-    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s?, s:I, s:I, s:I, s:I, s:I, s:o}", "isa", e->isa, "act", e->act,
-                     "kv_type", e->kv_type, "kv_layout", e->kv_layout, "mode", e->mode, "attn", e->attn, "mla", e->mla,
-                     "kv_position_bytes", (json_int_t)e->kv_position_bytes, "threads", (json_int_t)e->n_threads,
-                     "ctx_size", (json_int_t)e->n_ctx, "ubatch_size", (json_int_t)e->n_ubatch, "kv_page",
-                     (json_int_t)e->kv_page, "memory", memory_json(&e->memory));
+    return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s?, s:s, s:I, s:I, s:I, s:I, s:I, s:o}", "isa", e->isa, "act",
+                     e->act, "kv_type", e->kv_type, "kv_layout", e->kv_layout, "mode", e->mode, "attn", e->attn, "mla",
+                     e->mla, "prefetch", e->prefetch, "kv_position_bytes", (json_int_t)e->kv_position_bytes, "threads",
+                     (json_int_t)e->n_threads, "ctx_size", (json_int_t)e->n_ctx, "ubatch_size", (json_int_t)e->n_ubatch,
+                     "kv_page", (json_int_t)e->kv_page, "memory", memory_json(&e->memory));
 }
 
 /* e: NULL for a model that cannot be run. */

@@ -214,6 +214,7 @@ sl_exit sl_session_options(sl_session *s, const sl_args *args, size_t n_seqs, si
                                       .huge_pages = args->huge_pages,
                                       .numa = args->numa,
                                       .pin = args->pin,
+                                      .prefetch = args->prefetch,
                                       .mlock = args->mlock,
                                       .prefix_cache = args->prefix_cache && strcmp(args->prefix_cache, "on") == 0,
                                       .on_copy = sl_cli_progress_wanted(args->quiet) ? tell_copy : NULL };
@@ -293,10 +294,11 @@ static void tell_placement(const sl_session *s)
 }
 
 /* n_ctx_train: what the context would be if memory had no end; 0: it was asked for. */
-static void tell_memory(const sl_memory *m, bool copied, size_t n_ctx_train)
+static void tell_memory(const sl_session *s, const sl_memory *m, size_t n_ctx_train)
 {
+    const char *prefetch = s->options.prefetch;
     fprintf(stderr, "memory: weights %s (%s) + KV cache up to %s + workspace %s + other %s = %s\n",
-            sl_bytes_text(m->weights).text, copied ? "copied" : "mapped", sl_bytes_text(m->kv).text,
+            sl_bytes_text(m->weights).text, sl_session_copies(s) ? "copied" : "mapped", sl_bytes_text(m->kv).text,
             sl_bytes_text(m->workspace).text, sl_bytes_text(m->rest).text,
             sl_bytes_text(m->weights + m->kv + m->workspace + m->rest).text);
     if (m->n_ctx < n_ctx_train)
@@ -305,10 +307,9 @@ static void tell_memory(const sl_memory *m, bool copied, size_t n_ctx_train)
                 "number)\n",
                 m->n_ctx, n_ctx_train, m->available_by, sl_bytes_text(m->available).text);
     if (m->streamed)
-        fprintf(stderr,
-                "sluice: warning: the weights (%s) are more than %s (%s): they are read from the file again for every "
-                "token, at the speed of the disk\n",
-                sl_bytes_text(m->weights).text, m->available_by, sl_bytes_text(m->available).text);
+        fprintf(stderr, "sluice: warning: weights %s, %s to be had (%s): parts are read from disk for each token, %s\n",
+                sl_bytes_text(m->weights).text, sl_bytes_text(m->available).text, m->available_by,
+                prefetch && strcmp(prefetch, "off") == 0 ? "as they are used (--prefetch off)" : "asked for ahead");
 }
 
 sl_exit sl_session_tell(sl_session *s, const sl_args *args)
@@ -333,7 +334,7 @@ sl_exit sl_session_tell(sl_session *s, const sl_args *args)
     if (info.n_experts)
         fprintf(stderr, "experts: %zu of %zu for each token, weights %s\n", info.n_experts_used, info.n_experts,
                 info.experts_renorm ? "divided by their sum" : "as the router scores");
-    tell_memory(&m, sl_session_copies(s), chosen && m.fits ? info.n_ctx_train : 0);
+    tell_memory(s, &m, chosen && m.fits ? info.n_ctx_train : 0);
     tell_threads(s->options.n_threads);
     if (info.n_ctx_train && s->options.n_ctx > info.n_ctx_train)
         fprintf(stderr,

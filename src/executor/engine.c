@@ -48,7 +48,8 @@ static sl_status set_up(sl_engine *e, const sl_engine_options *o, sl_err *err)
     s->plan.env.k = &e->kernels;
     if ((rc = sl_fit(s, e->model, &e->memory, err)) || (rc = sl_fit_check(s, e->model, &e->memory, err)) ||
         (rc = sl_engine_place(e, o, err)) || (rc = build_plan(e, err)) ||
-        (rc = sl_kv_create(&e->kv, &s->kv, &s->pages, err)) || (rc = sl_engine_start_threads(e, err)))
+        (rc = sl_kv_create(&e->kv, &s->kv, &s->pages, err)) || (rc = sl_engine_start_threads(e, err)) ||
+        (rc = sl_engine_read_ahead(e, err)))
         return rc;
     if (s->trace_spans && (rc = sl_trace_create(&e->trace, l->n_threads, s->trace_spans, err)))
         return rc;
@@ -116,6 +117,7 @@ void sl_engine_destroy(sl_engine *e)
     sl_mem_free(e->top);
     sl_batch_fini(&e->batch);
     sl_pool_destroy(e->pool);
+    sl_ahead_destroy(e->ahead);
     sl_kv_destroy(e->kv);
     sl_trace_destroy(e->trace);
     sl_pages_unmap(&e->workspace);
@@ -152,6 +154,7 @@ void sl_engine_describe(const sl_engine *e, sl_engine_info *out)
                              .mode = sl_mode_name(s->mode),
                              .attn = sl_attn_name(s->plan.env.attn),
                              .mla = s->kv.latent ? sl_mla_name(s->plan.mla) : NULL,
+                             .prefetch = e->ahead ? "on" : "off",
                              .kv_position_bytes = sl_kv_position_bytes(&s->kv),
                              .n_threads = l->n_threads,
                              .n_ctx = s->n_ctx,
@@ -466,7 +469,7 @@ static void end_step(const sl_engine *e, uint64_t begin)
 
 static void run_batch(sl_engine *e)
 {
-    sl_run_step(&e->plan, &e->batch.step, e->kv, e->pool, e->trace, &e->counts);
+    sl_run_step(&e->plan, &e->batch.step, e->kv, e->pool, e->trace, e->ahead, &e->counts);
     e->stats.steps++;
 }
 

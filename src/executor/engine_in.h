@@ -42,6 +42,7 @@ struct sl_engine {
     sl_settings settings;
     sl_kernels kernels;
     sl_pool *pool;
+    sl_ahead *ahead; /* NULL: weights come as they are used */
     sl_kv *kv;
     sl_arena plan_arena;
     sl_plan plan;
@@ -78,6 +79,8 @@ sl_sampling sl_request_sampling(const sl_request *r);
 sl_status sl_engine_place(sl_engine *e, const sl_engine_options *o, sl_err *err);
 /* The team, pinned as the settings say, each thread with its own node's copy of the weights. After the plan. */
 sl_status sl_engine_start_threads(sl_engine *e, sl_err *err);
+/* Those that read weights ahead, where the settings want it. After the memory was estimated. */
+sl_status sl_engine_read_ahead(sl_engine *e, sl_err *err);
 
 /* ---- events (events.c) ---- */
 

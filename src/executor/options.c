@@ -66,15 +66,20 @@ static sl_status read_placement(sl_settings *s, const sl_engine_options *o, sl_e
     static const char *const huge[] = { "off", "thp", "explicit", NULL };
     static const char *const numa[] = { "off", "interleave", NULL };
     static const char *const pin[] = { "auto", "off", "cores", NULL };
-    size_t w = 0, h = 0, n = 0, p = 0;
+    static const char *const prefetch[] = { "auto", "off", "on", NULL };
+    size_t w = 0, h = 0, n = 0, p = 0, ahead = 0;
     sl_status rc;
     if ((rc = pick("--weights", o->weights, weights, &w, err)) ||
         (rc = pick("--huge-pages", o->huge_pages, huge, &h, err)) || (rc = pick("--numa", o->numa, numa, &n, err)) ||
-        (rc = pick("--pin", o->pin, pin, &p, err)))
+        (rc = pick("--pin", o->pin, pin, &p, err)) || (rc = pick("--prefetch", o->prefetch, prefetch, &ahead, err)))
         return rc;
     s->weights = (sl_weights_mode)w;
     s->n_copies = s->weights == SL_WEIGHTS_PER_NODE ? sl_nodes() : s->weights == SL_WEIGHTS_COPY;
     s->mlock = o->mlock;
+    s->prefetch = (sl_prefetch)ahead;
+    if (s->prefetch == SL_PREFETCH_ON && s->weights != SL_WEIGHTS_MAP)
+        return sl_fail(err, SL_EINVAL, "--prefetch on reads ahead in the mapped file, which --weights %s does not use",
+                       o->weights);
     s->pages = (sl_pages_how){ .huge = (sl_huge)h, .lock = o->mlock, .interleave = n == 1 };
     if (s->weights == SL_WEIGHTS_PER_NODE && p == SL_PIN_OFF)
         return sl_fail(err, SL_EINVAL, "--weights copy-per-node needs threads that stay on their node, not --pin off");

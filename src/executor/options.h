@@ -12,6 +12,8 @@ typedef enum sl_weights_mode { SL_WEIGHTS_MAP, SL_WEIGHTS_COPY, SL_WEIGHTS_PER_N
 
 typedef enum sl_pin { SL_PIN_AUTO, SL_PIN_OFF, SL_PIN_CORES } sl_pin;
 
+typedef enum sl_prefetch { SL_PREFETCH_AUTO, SL_PREFETCH_OFF, SL_PREFETCH_ON } sl_prefetch;
+
 typedef struct sl_settings {
     sl_plan_options plan; /* env.k is not set */
     sl_mode mode;
@@ -23,6 +25,7 @@ typedef struct sl_settings {
     sl_weights_mode weights;
     size_t n_copies; /* of the weights; 0: mapped */
     bool mlock;
+    sl_prefetch prefetch;
     sl_pages_how pages; /* of KV cache, workspace and copies */
     sl_pin pin;
     size_t n_seqs, pages_per_seq, trace_spans;

@@ -3,6 +3,10 @@
 #include "executor/engine_in.h"
 #include "executor/model.h"
 
+#define AHEAD_THREADS 2
+#define AHEAD_BYTES   ((size_t)256 << 20) /* of weights that are in memory before their use, */
+#define AHEAD_PART    8                   /* and this part of what may be had */
+
 sl_status sl_engine_place(sl_engine *e, const sl_engine_options *o, sl_err *err)
 {
     const sl_settings *s = &e->settings;
@@ -36,6 +40,17 @@ sl_status sl_engine_start_threads(sl_engine *e, sl_err *err)
         s->plan.env.copy_at = e->plan.options.env.copy_at = e->copies.offset;
     rc = sl_pool_pin(e->pool, &use.cores, each, err);
     return rc ? sl_fail_in(err, rc, "--pin") : SL_OK;
+}
+
+/* Where the weights stay in memory, asking for them again and again would be work for nothing. */
+sl_status sl_engine_read_ahead(sl_engine *e, sl_err *err)
+{
+    const sl_prefetch p = e->settings.prefetch;
+    if (p == SL_PREFETCH_OFF || (p == SL_PREFETCH_AUTO && !e->memory.streamed))
+        return SL_OK;
+    const size_t window = SL_MIN(AHEAD_BYTES, e->memory.available / AHEAD_PART);
+    const sl_status rc = sl_ahead_create(&e->ahead, AHEAD_THREADS, window, err);
+    return rc ? sl_fail_in(err, rc, "--prefetch") : SL_OK;
 }
 
 static void add_use(sl_page_use *out, const void *p, size_t bytes)

@@ -6,6 +6,8 @@ typedef struct sl_walk {
     sl_kv *kv;
     sl_pool *pool;
     sl_trace *trace;
+    sl_ahead *ahead;
+    uint64_t asked; /* of `ahead`, when the step began */
     uint64_t barriers, mixtures, experts_hit;
 } sl_walk;
 
@@ -21,15 +23,20 @@ static void run_thread(void *arg, size_t thread)
                      .pool = w->pool,
                      .thread = thread,
                      .n_threads = sl_pool_threads(w->pool),
-                     .trace = w->trace };
+                     .trace = w->trace,
+                     .look = { .ahead = w->ahead, .asked = w->asked } };
     for (size_t i = 0; i < p->graph.n_ops; i++) {
         const sl_op *op = &p->graph.op[i];
+        if (w->ahead)
+            sl_look_ahead(&p->graph, i, &lane);
         lane.shared = p->shared[i];
         lane.tiles = p->tiles + i * SL_OP_PHASES;
         if (p->impl[i]->fetch)
             p->impl[i]->fetch(&p->graph, op, &lane);
         if (p->barrier[i])
             sl_lane_barrier(&lane, op);
+        if (w->ahead)
+            sl_look_wait_op(&p->graph, i, &lane);
         lane.read_bytes = lane.ops = 0;
         lane.experts = (sl_span_experts){ 0 };
         const uint64_t begin = sl_trace_begin(w->trace);
@@ -46,9 +53,11 @@ static void run_thread(void *arg, size_t thread)
         w->barriers = lane.barriers;
 }
 
-void sl_run_step(sl_plan *p, const sl_step *step, sl_kv *kv, sl_pool *pool, sl_trace *trace, sl_run_counts *counts)
+void sl_run_step(sl_plan *p, const sl_step *step, sl_kv *kv, sl_pool *pool, sl_trace *trace, sl_ahead *ahead,
+                 sl_run_counts *counts)
 {
-    sl_walk walk = { .plan = p, .step = step, .kv = kv, .pool = pool, .trace = trace };
+    sl_walk walk = { .plan = p, .step = step, .kv = kv, .pool = pool, .trace = trace, .ahead = ahead };
+    walk.asked = ahead ? sl_ahead_asked(ahead) : 0;
     for (size_t i = 0; i < p->graph.n_ops * SL_OP_PHASES; i++)
         sl_tiles_reset(&p->tiles[i]);
     sl_pool_run(pool, run_thread, &walk);

@@ -13,7 +13,8 @@ typedef struct sl_run_counts {
     uint64_t experts_hit;   /* in them, each expert once */
 } sl_run_counts;
 
-/* Run one step. trace may be NULL. No heap call, no clock read without trace. */
-void sl_run_step(sl_plan *p, const sl_step *step, sl_kv *kv, sl_pool *pool, sl_trace *trace, sl_run_counts *counts);
+/* Run one step. trace may be NULL; ahead too: no weights are asked for. No heap call, no clock read without trace. */
+void sl_run_step(sl_plan *p, const sl_step *step, sl_kv *kv, sl_pool *pool, sl_trace *trace, sl_ahead *ahead,
+                 sl_run_counts *counts);
 
 #endif

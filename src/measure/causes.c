@@ -294,6 +294,15 @@ static double disk(const sl_facts *f, sl_cause *c)
     return c->share;
 }
 
+/* The same, where nothing was asked for ahead: then the disk has one thing to do at a time, and threads wait for it. */
+static double unasked(const sl_facts *f, sl_cause *c)
+{
+    if (strcmp(f->info.prefetch, "on") == 0 || (f->o->weights && strcmp(f->o->weights, "map") != 0))
+        return 0.0;
+    c->options.prefetch = "on";
+    return disk(f, c);
+}
+
 /* Nobody reads from disk, but threads had no CPU, and others waited for them. */
 static double busy(const sl_facts *f, sl_cause *c)
 {
@@ -326,6 +335,8 @@ static const struct {
     { "threads", "too few threads", "", "shares the work among all cores", SL_RANK_FREE, true, true, few_threads },
     { "barriers", "threads waiting for each other", "--threads 1", "waits for nobody", SL_RANK_FREE, true, false,
       waiting },
+    { "prefetch", "reading pages from disk as they are used", "--prefetch on", "asks for them ahead", SL_RANK_FREE,
+      true, true, unasked },
     { "disk", "reading pages from disk", "more memory, or a smaller model,", "would keep them", SL_RANK_COSTS, false,
       true, disk },
     { "busy", "threads waiting for one that has no CPU", "an idle machine", "would run them together", SL_RANK_COSTS,

@@ -121,6 +121,7 @@ typedef struct sl_hit {
     uint32_t expert; /* E: the shared one */
     size_t first, n; /* rows of inner */
     size_t first_tile;
+    uint64_t up_ticket; /* with prefetch: of gate and up */
 } sl_hit;
 
 /* One thread's. */
@@ -348,15 +349,32 @@ static void find_hits(sl_mix *c)
                                             (uint32_t)e,
                                             o->first[e],
                                             o->first[e + 1] - o->first[e],
+                                            0,
                                             0 };
     if (m->shared_gate.data)
         o->hit[o->n_hits++] = (sl_hit){
-            &m->shared_gate, &m->shared_up, &m->shared_down, &c->all.shared_inner, (uint32_t)c->E, 0, c->T, 0
+            &m->shared_gate, &m->shared_up, &m->shared_down, &c->all.shared_inner, (uint32_t)c->E, 0, c->T, 0, 0
         };
     for (size_t i = 0; i < o->n_hits; i++) {
         o->hit[i].first_tile = o->n_tiles;
         o->n_tiles += up_tiles(&o->hit[i]);
     }
+}
+
+/* All that was picked at once, in the order of its use, then what comes behind this operation. Returns the ticket of
+ * the last down matrix. */
+static uint64_t ask_for_hits(sl_mix *c, const sl_graph *g)
+{
+    sl_own *o = &c->own;
+    for (size_t i = 0; i < o->n_hits; i++) {
+        sl_look_for(c->lane, o->hit[i].gate);
+        o->hit[i].up_ticket = sl_look_for(c->lane, o->hit[i].up);
+    }
+    for (size_t i = 0; i < o->n_hits; i++)
+        sl_look_for(c->lane, o->hit[i].down);
+    const uint64_t down_ticket = c->lane->look.asked;
+    sl_look_ahead(g, (size_t)(c->op - g->op) + 1, c->lane);
+    return down_ticket;
 }
 
 static void tell(const sl_mix *c)
@@ -450,6 +468,8 @@ static void up_run(sl_mix *c, size_t i, size_t end)
         while (hit + 1 < o->n_hits && o->hit[hit + 1].first_tile <= i)
             hit++;
         const sl_hit *h = &o->hit[hit];
+        if (c->lane->look.ahead)
+            sl_look_wait(c->lane, h->up_ticket, c->op->layer);
         const size_t n_rows = sl_div_up(h->gate->rows, UP_ROWS), of_hit = i - h->first_tile;
         const size_t row = of_hit % n_rows, i0 = of_hit / n_rows * UP_TOKENS, i1 = SL_MIN(i0 + UP_TOKENS, h->n);
         step = SL_MIN(n_rows - row, end - i);
@@ -565,7 +585,6 @@ static void run(const sl_graph *g, const sl_op *op, sl_lane *lane)
     c.D = m->route.cols;
     c.K = m->router.K;
     c.E = m->router.E;
-    (void)g;
     cut_shared(&c.all, lane->shared, op, c.T, needs_of(m->in_formats, lane->env, c.T),
                needs_of(m->down_formats, lane->env, c.T));
     cut_own(&c.own, lane->scratch, op, lane->env);
@@ -577,11 +596,14 @@ static void run(const sl_graph *g, const sl_op *op, sl_lane *lane)
     find_hits(&c);
     if (lane->thread == 0)
         tell(&c);
+    const uint64_t down_ticket = lane->look.ahead ? ask_for_hits(&c, g) : 0;
     size_t i = 0, end = 0;
     sl_runs runs = { 0 };
     while (sl_tiles_take_run(&lane->tiles[1], &runs, c.own.n_tiles, lane->n_threads, &i, &end))
         up_run(&c, i, end);
     sl_lane_barrier(lane, op);
+    if (lane->look.ahead)
+        sl_look_wait(lane, down_ticket, op->layer);
     if (c.all.inner.token)
         round_rows(&c);
     const size_t tokens = down_tokens(m, c.T), n_blocks = sl_div_up(c.T, tokens);

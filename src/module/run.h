@@ -13,6 +13,7 @@
 #include "graph/graph.h"
 #include "kernels/kernels.h"
 #include "module/kv.h"
+#include "module/lookahead.h"
 #include "trace/trace.h"
 
 /* Positions that attention combines as one unit, counted from position 0 (DESIGN section 5). */
@@ -57,7 +58,7 @@ typedef struct sl_step {
 /* Tile counters of one operation. */
 #define SL_OP_PHASES 4
 
-typedef struct sl_lane {
+struct sl_lane {
     const sl_env *env;
     const sl_step *step;
     sl_kv *kv;
@@ -74,7 +75,8 @@ typedef struct sl_lane {
     uint64_t written_bytes;   /* by this thread, in this step */
     sl_trace *trace;          /* NULL: off */
     sl_span_experts experts;  /* of this operation, thread 0 */
-} sl_lane;
+    sl_lookahead look;
+};
 
 /* Wait for all threads, before `op` or between two parts of it. */
 void sl_lane_barrier(sl_lane *lane, const sl_op *op);

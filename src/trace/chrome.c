@@ -28,9 +28,11 @@ static void write_us(FILE *f, const char *key, uint64_t ns)
 
 static void write_span(FILE *f, const sl_span *s, size_t thread, uint64_t zero_ns)
 {
-    static const char *const kinds[] = {
-        [SL_SPAN_OP] = "op", [SL_SPAN_BARRIER] = "barrier", [SL_SPAN_STEP] = "step", [SL_SPAN_SERIAL] = "serial"
-    };
+    static const char *const kinds[] = { [SL_SPAN_OP] = "op",
+                                         [SL_SPAN_BARRIER] = "barrier",
+                                         [SL_SPAN_STEP] = "step",
+                                         [SL_SPAN_DISK] = "disk",
+                                         [SL_SPAN_SERIAL] = "serial" };
     const uint64_t ns = s->end_ns - s->begin_ns;
     fputs("{\"name\":\"", f);
     write_text(f, s->name);

@@ -17,6 +17,7 @@ typedef enum sl_span_kind {
     SL_SPAN_OP,
     SL_SPAN_BARRIER,
     SL_SPAN_STEP,
+    SL_SPAN_DISK,   /* a thread waits for weights that were asked for ahead; inside of an operation or before it */
     SL_SPAN_SERIAL, /* a part of a step that thread 0 does alone, while the others have nothing to do */
 } sl_span_kind;
 

@@ -4,10 +4,15 @@ import os
 import re
 import resource
 import shutil
+import sys
 import tempfile
 import unittest
 
 from cli import LLAMA, SMOLLM2, good, needs_smollm2, sluice
+
+sys.path.insert(0, os.environ["BENCH_FOLDER"])
+import gguf  # noqa: E402
+from memory_group import Group  # noqa: E402
 
 ONE = ["run", LLAMA, "x", "--no-template", "-n", "1"]
 
@@ -56,40 +61,6 @@ def context(result):
     m = re.search(r"(?m)^context: (\d+) positions of the (\d+) that the model was trained with, since (.*) is ",
                   result.errors)
     return m and (int(m[1]), int(m[2]), m[3])
-
-
-class Group:
-    """A memory group of our own inside this process' group; None where the system does not let us."""
-
-    def __init__(self, limit):
-        self.path = None
-        with open("/proc/self/cgroup", encoding="ascii") as f:
-            lines = [line.rstrip("\n").split(":", 2) for line in f]
-        for _, controllers, path in lines:
-            v1 = "memory" in controllers.split(",")
-            if not v1 and controllers:
-                continue
-            mount = "/sys/fs/cgroup/memory" if v1 else "/sys/fs/cgroup"
-            folder = f"{mount}{path.rstrip('/')}/sluice-test-{os.getpid()}"
-            try:
-                os.mkdir(folder)
-                self.path = folder
-                with open(f"{folder}/{'memory.limit_in_bytes' if v1 else 'memory.max'}", "w", encoding="ascii") as f:
-                    f.write(str(limit))
-                return
-            except OSError:
-                self.remove()
-
-    def remove(self):
-        if self.path:
-            os.rmdir(self.path)
-        self.path = None
-
-    def sluice(self, *args):
-        def enter():
-            with open(f"{self.path}/cgroup.procs", "w", encoding="ascii") as f:
-                f.write("0")
-        return sluice(*args, preexec_fn=enter)
 
 
 class Context(unittest.TestCase):
@@ -168,18 +139,70 @@ class Context(unittest.TestCase):
         if not group.path:
             self.skipTest("SKIPPED: no memory cgroup can be made here (not root, or cgroupfs is read-only)")
         try:
-            r = group.sluice(*ONE, *LONG, *WIDE)
+            r = sluice(*ONE, *LONG, *WIDE, preexec_fn=group.enter)
             self.assertEqual(r.code, 0, r.errors)
             chosen, _, why = context(r)
             self.assertIn("cgroup", why)
             self.assertGreater(chosen, 64)
-            r = group.sluice(*ONE, "-c", 1048576, *WIDE)
+            r = sluice(*ONE, "-c", 1048576, *WIDE, preexec_fn=group.enter)
             self.assertEqual(r.code, 1)
             self.assertIn("cgroup", r.errors)
-            share = group.sluice("info", LLAMA, "--json", "--memory", "50%")
+            share = sluice("info", LLAMA, "--json", "--memory", "50%", preexec_fn=group.enter)
             self.assertEqual(share.json["engine"]["memory"]["available"], 2 * GIB)
         finally:
             group.remove()
+
+
+def write_sparse(path):
+    """A llama of one layer whose 64 MiB of F16 are zeros that take no place on the disk."""
+    h = gguf.Header()
+    h.add("general.architecture", gguf.STRING, "llama")
+    for key, value in (("block_count", 1), ("embedding_length", 1024), ("feed_forward_length", 8192),
+                       ("attention.head_count", 8), ("attention.head_count_kv", 8), ("context_length", 256)):
+        h.add("llama." + key, gguf.U32, value)
+    h.add("llama.attention.layer_norm_rms_epsilon", gguf.F32, 1e-5)
+    h.add("llama.vocab_size", gguf.U32, 256)
+    for name, rows, cols in (("token_embd", 256, 1024), ("blk.0.attn_q", 1024, 1024), ("blk.0.attn_k", 1024, 1024),
+                             ("blk.0.attn_v", 1024, 1024), ("blk.0.attn_output", 1024, 1024),
+                             ("blk.0.ffn_gate", 8192, 1024), ("blk.0.ffn_up", 8192, 1024), ("blk.0.ffn_down", 1024, 8192)):
+        h.add_tensor(gguf.Tensor(name + ".weight", (rows, cols), "F16"))
+    for name in ("output_norm", "blk.0.attn_norm", "blk.0.ffn_norm"):
+        h.add_tensor(gguf.Tensor(name + ".weight", (1024,), "F32"))
+    head = h.bytes()
+    with open(path, "wb") as f:
+        f.write(head)
+        f.truncate(len(head) + sum(t.bytes for t in h.tensors))
+
+
+class Prefetch(unittest.TestCase):
+    def test_auto_is_off_where_the_weights_fit(self):
+        self.assertEqual(good("info", LLAMA, "--json").json["engine"]["prefetch"], "off")
+        self.assertEqual(good("info", LLAMA, "--json", "--prefetch", "on").json["engine"]["prefetch"], "on")
+        self.assertIn("weights asked for ahead", good("info", LLAMA, "--prefetch=on").text)
+        self.assertNotIn("to be had", good(*ONE, "--prefetch", "on").errors)
+
+    def test_auto_is_on_where_they_do_not(self):
+        group = Group(24 << 20)
+        if not group.path:
+            self.skipTest("SKIPPED: no memory cgroup can be made here (not root, or cgroupfs is read-only)")
+        try:
+            with tempfile.TemporaryDirectory() as folder:
+                model = folder + "/sparse.gguf"  # 64 MiB of zeros behind a header
+                write_sparse(model)
+                info = sluice("info", model, "--json", "-c", 64, "-ub", 16, preexec_fn=group.enter)
+                self.assertEqual(info.code, 0, info.errors)
+                self.assertTrue(info.json["engine"]["memory"]["streamed"])
+                self.assertEqual(info.json["engine"]["prefetch"], "on")
+                text = sluice("logits", model, "--tokens", "1", "-o", folder + "/out.npy", "-ub", 16, preexec_fn=group.enter).errors
+                self.assertRegex(text, r"weights [\d.]+ MiB, [\d.]+ MiB to be had \(what the cgroup's limit leaves\): "
+                                       r"parts are read from disk for each token")
+        finally:
+            group.remove()
+
+    def test_copies_are_in_memory(self):
+        r = sluice(*ONE, "--prefetch=on", "--weights=copy")
+        self.assertEqual((r.code, "--prefetch on" in r.errors), (2, True))
+        good(*ONE, "--prefetch=auto", "--weights=copy")
 
 
 class Placement(unittest.TestCase):
@@ -232,7 +255,7 @@ class Placement(unittest.TestCase):
             self.assertRegex(r.errors, r"(?m)^weights: .* in huge pages")
 
     def test_words(self):
-        for option in ("--weights=disk", "--huge-pages=1G", "--numa=distribute", "--pin=yes"):
+        for option in ("--weights=disk", "--huge-pages=1G", "--numa=distribute", "--pin=yes", "--prefetch=always"):
             r = sluice(*ONE, option)
             self.assertEqual((r.code, option.split("=", 1)[0] in r.errors), (2, True))
 

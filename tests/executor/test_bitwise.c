@@ -154,6 +154,8 @@ static void same_bits(const char *act, const char *kv_type, const char *kv_layou
         { .n_threads = 61, .n_ubatch = 96 },
         { .n_threads = 1, .n_ubatch = 7 },
         { .n_threads = 2, .n_ubatch = 101, .mode = "eager" },
+        { .n_threads = 3, .n_ubatch = 48, .prefetch = "on" },
+        { .n_threads = 2, .n_ubatch = 3, .prefetch = "on", .mode = "eager" },
         { .n_threads = 1, .n_ubatch = 512, .kv_page = 16 },
         { .n_threads = 1, .n_ubatch = 150, .kv_page = 48 },
         { .n_threads = 2, .n_ubatch = 1, .kv_page = 256 },

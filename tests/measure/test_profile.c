@@ -300,6 +300,10 @@ static void test_threads_and_system(void **state)
     p.quiet = (sl_profile_account){ 0 };
     p.major_faults = 10;
     d = diagnose(&(sl_engine_options){ 0 }, &p, rows, 1);
+    check_limit(&d, "prefetch", 1.0 / 0.6);
+    assert_true(d.limit.has_options);
+    assert_string_equal(d.limit.options.prefetch, "on");
+    d = diagnose(&(sl_engine_options){ .prefetch = "on" }, &p, rows, 1);
     check_limit(&d, "disk", 1.0 / 0.6);
     p.major_faults = 9; /* fewer than steps */
     d = diagnose(&(sl_engine_options){ 0 }, &p, rows, 1);

@@ -221,7 +221,7 @@ static void run(model *m, const how *h, float *out)
     for (size_t t = 0; t < T; t += h->n_together) {
         sl_run_counts counts = { 0 };
         const sl_step step = { .n = SL_MIN(h->n_together, T - t), .token = token + t };
-        sl_run_step(&plan, &step, NULL, pool, NULL, &counts);
+        sl_run_step(&plan, &step, NULL, pool, NULL, NULL, &counts);
         memcpy(out + t * D, plan.value[last->out[0]], step.n * D * sizeof *out);
     }
     sl_pool_destroy(pool);
