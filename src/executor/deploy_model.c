@@ -114,11 +114,11 @@ static size_t bytes_at(const sl_net *net, const sl_tensor_spec *spec, const void
 {
     const void *at = (const char *)base + spec->offset;
     if (strlen(spec->shape) != 3)
-        return ((const sl_tensor *)at)->rows * ((const sl_tensor *)at)->row_bytes;
+        return ((const sl_tensor *)at)->rows * sl_tensor_row_cost(at);
     size_t sum = 0;
     const sl_tensor *list = *(const sl_tensor *const *)at;
     for (size_t e = 0; list && e < net->config.router.E; e++)
-        sum += list[e].rows * list[e].row_bytes;
+        sum += list[e].rows * sl_tensor_row_cost(&list[e]);
     return sum;
 }
 

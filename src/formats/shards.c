@@ -142,6 +142,18 @@ static sl_status no_weights(const char *dir, sl_err *err)
     return sl_fail(err, SL_ENOTFOUND, "%s: neither " SINGLE " nor " INDEX " in this folder", dir);
 }
 
+/* File i is not there; of many that are missing the first is named and the rest counted. */
+static sl_status no_file(const sl_shards *s, size_t i, const char *path, const char *dir, sl_err *err)
+{
+    size_t n = 0;
+    for (size_t k = i + 1; k < s->n; k++)
+        n += !has(dir, s->file[k]);
+    if (n)
+        return sl_fail(err, SL_ENOTFOUND, "%s: missing; " INDEX " names it, and %zu more of its %zu files are missing",
+                       path, n, s->n);
+    return sl_fail(err, SL_ENOTFOUND, "%s: missing; " INDEX " names it", path);
+}
+
 static sl_status open_files(sl_shards *s, const char *dir, bool indexed, sl_err *err)
 {
     s->shard = sl_arena_alloc(&s->arena, s->n, sizeof *s->shard);
@@ -153,7 +165,7 @@ static sl_status open_files(sl_shards *s, const char *dir, bool indexed, sl_err 
         if (!rc)
             rc = sl_safetensors_open(&s->shard[i], path, err);
         if (rc == SL_ENOTFOUND)
-            return indexed ? sl_fail(err, rc, "%s: missing; " INDEX " names it", path) : no_weights(dir, err);
+            return indexed ? no_file(s, i, path, dir, err) : no_weights(dir, err);
         if (rc)
             return rc;
         s->file_bytes += s->shard[i].file.n;

@@ -6,40 +6,11 @@
 #include <string.h>
 #include "base/num.h"
 #include "formats/json.h"
+#include "models/absent.h"
 #include "models/experts.h"
 #include "models/views.h"
 
-#define LATENT_EPS   1e-6f /* of the ranks' norms, whatever rms_norm_eps says (Transformers, DeepseekV3RMSNorm) */
-#define NAME_MAX_LEN 128   /* of the patterns in tensor tables, a layer's number put in */
-
-static const char *spec_name(const sl_net *m, const sl_tensor_spec *spec)
-{
-    return sl_weights_container(m->weights) == SL_CONTAINER_HF ? spec->hf : spec->gguf;
-}
-
-/* Whether the tensor has to be there, and, if it is, whether it is read. */
-static void needs(const sl_net *m, const sl_tensor_spec *spec, bool *needed, bool *known, bool *used)
-{
-    const sl_config *c = &m->config;
-    const bool says = sl_weights_container(m->weights) == SL_CONTAINER_HF; /* whether the settings say it */
-    const bool bias = spec->need == SL_ATTN_BIAS || spec->need == SL_MLP_BIAS;
-    const bool wanted = spec->need == SL_ATTN_BIAS ? c->attn_bias : c->mlp_bias;
-    const bool shared = spec->need == SL_SHARED && c->s;
-    *known = !(bias && says && !wanted) && (spec->need != SL_SHARED || shared);
-    *needed = spec->need == SL_NEEDED || spec->need == SL_OTHERWISE || shared ||
-              (spec->need == SL_HEAD && says && !c->tied) || (bias && says && wanted);
-    *used = *known && spec->need != SL_UNUSED && !(spec->need == SL_HEAD && says && c->tied);
-}
-
-static sl_status missing(const sl_net *m, const sl_tensor_spec *spec, const char *name, sl_err *err)
-{
-    const char *why = spec->need == SL_HEAD        ? "; tie_word_embeddings is not set"
-                      : spec->need == SL_ATTN_BIAS ? "; attention_bias asks for it"
-                      : spec->need == SL_MLP_BIAS  ? "; mlp_bias asks for it"
-                                                   : "";
-    return sl_fail(err, SL_EFORMAT, "%s: missing tensor %s (architecture %s%s)", sl_weights_path(m->weights), name,
-                   sl_arch_name(m->arch), why);
-}
+#define LATENT_EPS 1e-6f /* of the ranks' norms, whatever rms_norm_eps says (Transformers, DeepseekV3RMSNorm) */
 
 static sl_status twice(const sl_net *m, const char *name, sl_err *err)
 {
@@ -83,11 +54,11 @@ static sl_status bind_one(sl_net *m, const sl_tensor_spec *spec, const char *nam
     const sl_weight_info *info = sl_weights_find(m->weights, name);
     void *at = (char *)base + spec->offset;
     bool needed = false, known = false, used = false;
-    needs(m, spec, &needed, &known, &used);
+    sl_spec_needs(m, spec, &needed, &known, &used);
     if (spec->need == SL_OTHERWISE && *(const sl_tensor **)at)
         return info ? twice(m, name, err) : SL_OK;
     if (!info)
-        return needed ? missing(m, spec, name, err) : SL_OK;
+        return needed ? sl_net_lacks(m, spec, name, err) : SL_OK;
     *n_known += known && !spec->part; /* each of its parts has a row of its own */
     if (!used)
         return SL_OK;
@@ -109,13 +80,6 @@ static sl_status bind_one(sl_net *m, const sl_tensor_spec *spec, const char *nam
     return SL_OK;
 }
 
-/* The pattern with `n` in place of its first %zu. */
-static void fill_in(char *out, size_t size, const char *pattern, size_t n)
-{
-    const char *mark = strstr(pattern, "%zu");
-    snprintf(out, size, "%.*s%zu%s", (int)(mark - pattern), pattern, n, mark + 3);
-}
-
 /* Matrices of experts that are tensors of their own, anywhere in the files. */
 static sl_status bind_experts(sl_net *m, const sl_tensor_spec *spec, const char *pattern, void *base, size_t *n_known,
                               sl_err *err)
@@ -132,9 +96,9 @@ static sl_status bind_experts(sl_net *m, const sl_tensor_spec *spec, const char 
     if (!list)
         return sl_fail(err, SL_ENOMEM, "%s: no memory for a list of %zu experts", sl_weights_path(m->weights), E);
     for (size_t e = 0; e < E; e++) {
-        char name[NAME_MAX_LEN];
+        char name[SL_TENSOR_NAME_MAX];
         const size_t n = m->n_params, bytes = m->weight_bytes;
-        fill_in(name, sizeof name, pattern, e);
+        sl_spec_fill_in(name, pattern, e);
         const sl_status rc = bind_one(m, &one, name, &list[e], n_known, err);
         if (rc)
             return rc;
@@ -145,40 +109,33 @@ static sl_status bind_experts(sl_net *m, const sl_tensor_spec *spec, const char 
     return SL_OK;
 }
 
-static bool in_layer(const sl_net *m, const sl_tensor_spec *spec, size_t layer)
-{
-    if (spec->layers == SL_LAYERS_Q_RANK || spec->layers == SL_LAYERS_Q_PLAIN)
-        return (m->config.q_rank > 0) == (spec->layers == SL_LAYERS_Q_RANK);
-    return spec->layers == SL_LAYERS_ALL || m->layer[layer].sparse == (spec->layers == SL_LAYERS_SPARSE);
-}
-
 /* Reads the number that stands in `name` where the pattern has its first %zu, below `end`, into *n and makes `out` the
  * pattern with it; false: there is none. */
-static bool read_number(char *out, size_t size, const char *pattern, const char *name, size_t end, size_t *n)
+static bool read_number(char out[SL_TENSOR_NAME_MAX], const char *pattern, const char *name, size_t end, size_t *n)
 {
     const size_t front = (size_t)(strstr(pattern, "%zu") - pattern);
     *n = strncmp(name, pattern, front) == 0 ? strtoul(name + front, NULL, 10) : SIZE_MAX;
     if (*n >= end)
         return false;
-    fill_in(out, size, pattern, *n);
+    sl_spec_fill_in(out, pattern, *n);
     return true;
 }
 
 /* Whether the row gives this name for a layer of the model. */
 static bool gives(const sl_net *m, const sl_tensor_spec *spec, const char *name)
 {
-    const char *pattern = spec_name(m, spec);
-    char of_layer[NAME_MAX_LEN], spelled[NAME_MAX_LEN];
+    const char *pattern = sl_spec_name(m, spec);
+    char of_layer[SL_TENSOR_NAME_MAX], spelled[SL_TENSOR_NAME_MAX];
     size_t n = 0;
     if (!pattern)
         return false;
     if (strstr(pattern, "%zu")) {
-        if (!read_number(of_layer, sizeof of_layer, pattern, name, m->config.n_layers, &n) || !in_layer(m, spec, n))
+        if (!read_number(of_layer, pattern, name, m->config.n_layers, &n) || !sl_spec_in_layer(m, spec, n))
             return false;
         pattern = of_layer;
     }
     if (strstr(pattern, "%zu")) {
-        if (!read_number(spelled, sizeof spelled, pattern, name, m->config.router.E, &n))
+        if (!read_number(spelled, pattern, name, m->config.router.E, &n))
             return false;
         pattern = spelled;
     }
@@ -205,7 +162,7 @@ static sl_status find_unknown(const sl_net *m, sl_err *err)
         for (size_t s = 0; s < m->arch->n_tensors && !known; s++) {
             bool needed = false, used = false;
             if (gives(m, &m->arch->tensors[s], info->name))
-                needs(m, &m->arch->tensors[s], &needed, &known, &used);
+                sl_spec_needs(m, &m->arch->tensors[s], &needed, &known, &used);
         }
         if (!known)
             return sl_fail(err, SL_EUNSUPPORTED, "%s: tensor %s is not part of architecture %s as it is supported here",
@@ -219,14 +176,14 @@ static sl_status bind_tensors(sl_net *m, sl_err *err)
     size_t n_known = 0;
     for (size_t s = 0; s < m->arch->n_tensors; s++) {
         const sl_tensor_spec *spec = &m->arch->tensors[s];
-        const char *pattern = spec_name(m, spec);
+        const char *pattern = sl_spec_name(m, spec);
         const bool of_layer = pattern && strstr(pattern, "%zu");
         for (size_t l = 0; pattern && l < (of_layer ? m->config.n_layers : 1); l++) {
-            char name[NAME_MAX_LEN];
-            if (of_layer && !in_layer(m, spec, l))
+            char name[SL_TENSOR_NAME_MAX];
+            if (of_layer && !sl_spec_in_layer(m, spec, l))
                 continue;
             if (of_layer)
-                fill_in(name, sizeof name, pattern, l);
+                sl_spec_fill_in(name, pattern, l);
             void *base = of_layer ? (void *)&m->layer[l] : (void *)m;
             const bool each = of_layer && strstr(name, "%zu"); /* expert has tensors of its own */
             const sl_status rc = each ? bind_experts(m, spec, name, base, &n_known, err)
@@ -248,7 +205,7 @@ static sl_status read_vocab_size(sl_net *m, sl_err *err)
     const char *path = sl_weights_path(m->weights), *name = NULL;
     for (size_t s = 0; s < m->arch->n_tensors && !name; s++)
         if (m->arch->tensors[s].offset == offsetof(sl_net, embed) && m->arch->tensors[s].shape[0] == 'V')
-            name = spec_name(m, &m->arch->tensors[s]);
+            name = sl_spec_name(m, &m->arch->tensors[s]);
     const sl_weight_info *embed = sl_weights_find(m->weights, name);
     if (!embed)
         return sl_fail(err, SL_EFORMAT, "%s: missing tensor %s", path, name);

@@ -131,6 +131,9 @@ static void files_that_are_missing(void **state)
     write_good(&b);
     hf_remove(&b, SECOND);
     refused(&b, SL_ENOTFOUND, SECOND ": missing; " INDEX " names it", NULL);
+    hf_remove(&b, FIRST);
+    refused(&b, SL_ENOTFOUND, FIRST ": missing; " INDEX " names it, and 1 more of its 2 files are missing", NULL);
+    write_good(&b);
     hf_text(&b, SECOND, "version https://git-lfs.github.com/spec/v1\n");
     refused(&b, SL_EFORMAT, SECOND, "no safetensors file");
     hf_text(&b, SECOND, "");
