@@ -79,8 +79,7 @@ static sl_status open_parts(sl_hf *h, const char *dir, sl_err *err)
         return sl_fail(err, SL_ENOMEM, "%s: no memory for a name", dir);
     if ((rc = sl_shards_open(&h->shards, dir, err)))
         return rc;
-    rc = sl_quantized_open(&h->quantized, &h->shards, h->config.root, err);
-    return rc ? sl_fail_in(err, rc, "%s", h->config.path) : SL_OK;
+    return sl_quantized_open(&h->quantized, dir, &h->shards, &h->config, err);
 }
 
 sl_status sl_hf_open(sl_hf **out, const char *dir, sl_err *err)

@@ -38,6 +38,8 @@ static sl_status compile(struct sl_name_entry *e, pcre2_compile_context *context
     PCRE2_SIZE place = 0;
     e->code =
         pcre2_compile((PCRE2_SPTR)e->text->text + 3, e->text->text_len - 3, PCRE2_ANCHORED, &code, &place, context);
+    if (!e->code && code == PCRE2_ERROR_HEAP_FAILED)
+        return sl_fail(err, SL_ENOMEM, "no memory for a pattern");
     if (!e->code) {
         char why[128] = "";
         pcre2_get_error_message(code, (PCRE2_UCHAR *)why, sizeof why);

@@ -140,12 +140,10 @@ static sl_status join_all(const joining *j)
 
 /* ---- open --------------------------------------------------------------------------------------- */
 
-static sl_status open_all(sl_quantized *q, const sl_shards *s, const sl_json *settings, sl_err *err)
+static sl_status join_shards(sl_quantized *q, const sl_shards *s, sl_err *err)
 {
     size_t longest = 0, twice = SIZE_MAX;
-    sl_status rc = q->method->open(q, settings, err);
-    if (rc)
-        return rc;
+    sl_status rc;
     for (size_t i = 0; i < s->n_tensors; i++)
         longest = SL_MAX(longest, s->name[i].len);
     for (size_t i = 0; i < q->method->n_parts; i++)
@@ -162,15 +160,19 @@ static sl_status open_all(sl_quantized *q, const sl_shards *s, const sl_json *se
     return twice == SIZE_MAX ? SL_OK : sl_fail(err, SL_EFORMAT, "weight %s is there twice", q->tensor[twice].name);
 }
 
-sl_status sl_quantized_open(sl_quantized *q, const sl_shards *s, const sl_json *config, sl_err *err)
+sl_status sl_quantized_open(sl_quantized *q, const char *dir, const sl_shards *s, const sl_small_json *config,
+                            sl_err *err)
 {
     const sl_json *settings = NULL;
     *q = (sl_quantized){ 0 };
-    sl_status rc = find_method(config, &settings, &q->method, err);
-    if (rc || !q->method)
-        return rc;
     sl_arena_init(&q->arena, CHUNK_BYTES);
-    rc = open_all(q, s, settings, err);
+    sl_status rc = find_method(config->root, &settings, &q->method, err);
+    if (!rc && q->method)
+        rc = q->method->open(q, settings, err);
+    if (rc)
+        rc = sl_fail_in(err, rc, "%s", config->path);
+    else if (q->method && (rc = join_shards(q, s, err)))
+        rc = sl_fail_in(err, rc, "%s", dir);
     if (rc)
         sl_quantized_close(q);
     return rc;
@@ -231,18 +233,21 @@ sl_status sl_part_groups(const sl_weight_info *part, const char *suffix, size_t 
                          const void **out, sl_err *err)
 {
     bool plain = true;
-    size_t none = 0;
+    size_t none = 0, bad = SIZE_MAX;
     const sl_status rc = sl_part_check(part, suffix, "I32", 1, cols, err);
     if (rc)
         return rc;
+    const uint8_t *list = part->tensor.data;
     for (size_t c = 0; c < cols; c++) {
-        const uint32_t g = sl_load_le32((const uint8_t *)part->tensor.data + 4 * c);
+        const uint32_t g = sl_load_le32(list + 4 * c);
         plain = plain && g == c / group;
         none += g == UINT32_MAX;
-        if (g >= groups && none <= c)
-            return sl_fail(err, SL_EFORMAT, "%s: column %zu is in group %d of %zu", suffix + 1, c, (int)g, groups);
+        bad = g >= groups && bad == SIZE_MAX ? c : bad;
     }
-    *out = plain || none == cols ? NULL : part->tensor.data;
+    if (bad != SIZE_MAX && none != cols)
+        return sl_fail(err, SL_EFORMAT, "%s: column %zu is in group %d of %zu", suffix + 1, bad,
+                       (int)sl_load_le32(list + 4 * bad), groups);
+    *out = plain || none == cols ? NULL : list;
     return SL_OK;
 }
 

@@ -7,8 +7,8 @@
 #ifndef SL_FORMATS_QUANTIZED_H
 #define SL_FORMATS_QUANTIZED_H
 
-#include "formats/json.h"
 #include "formats/shards.h"
+#include "formats/small_json.h"
 
 typedef struct sl_quant_method sl_quant_method;
 
@@ -22,10 +22,11 @@ typedef struct sl_quantized {
     sl_arena arena;
 } sl_quantized;
 
-/* `config` is the root of config.json, which stays, as s does. SL_EUNSUPPORTED: a method or an option that is not
- * known, by its name; SL_EFORMAT: parts that do not fit together; SL_ENOMEM. err names the key or the tensor, not the
- * file. After a failure q is empty. */
-sl_status sl_quantized_open(sl_quantized *q, const sl_shards *s, const sl_json *config, sl_err *err);
+/* The shards of `dir` and its config.json, which stay. SL_EUNSUPPORTED: a method or an option that is not known, by its
+ * name; SL_EFORMAT: parts that do not fit together; SL_ENOMEM. err names the file and the key, or the folder and the
+ * module. After a failure q is empty. */
+sl_status sl_quantized_open(sl_quantized *q, const char *dir, const sl_shards *s, const sl_small_json *config,
+                            sl_err *err);
 void sl_quantized_close(sl_quantized *q); /* accepts a zeroed one */
 
 const sl_weight_info *sl_quantized_find(const sl_quantized *q, const char *name); /* NULL: not there */
