@@ -195,6 +195,7 @@ typedef enum sl_finish {
     SL_FINISH_CONTEXT,  /* the context is full */
     SL_FINISH_CALLBACK, /* the callback returned false */
     SL_FINISH_CANCEL,   /* sl_engine_cancel */
+    SL_FINISH_FAULT,    /* nothing could be picked: no logit is a number above -inf (broken weights, an overflow) */
 } sl_finish;
 SL_API const char *sl_finish_name(sl_finish finish); /* "stop", "length", ...; never NULL */
 
@@ -282,6 +283,7 @@ typedef struct sl_engine_stats {
     uint64_t written_bytes; /* to the workspace */
     uint64_t mixtures;      /* of experts that ran fused, one for each layer and step that has one */
     uint64_t experts_hit;   /* in them: experts that some token of the step picked */
+    uint64_t faults;        /* requests that ended with SL_FINISH_FAULT */
     size_t kv_pages_used, kv_pages;
 } sl_engine_stats;
 SL_API void sl_engine_get_stats(const sl_engine *e, sl_engine_stats *out);

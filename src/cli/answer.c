@@ -224,6 +224,10 @@ static sl_exit finish(sl_answer *a)
         end_thinking(a);
     if (a->failed || a->text.failed || a->reasoning.failed)
         return sl_cli_failed("no memory for the answer's text");
+    if (a->finish == SL_FINISH_FAULT)
+        return sl_cli_failed("the answer ends after %zu token%s: no logit is a number, so nothing can be picked "
+                             "(--check-tensors tells whether the file is broken)",
+                             a->ids.n, sl_cli_s(a->ids.n));
     a->context_full = a->finish == SL_FINISH_CONTEXT;
     return SL_EXIT_OK;
 }

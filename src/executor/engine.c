@@ -381,6 +381,11 @@ static void generate(sl_engine *e, sl_slot *slot, const float *logits, size_t n_
     const sl_request *r = &job->request;
     const sl_sampling how = sl_request_sampling(r);
     const sl_said said = { slot->said, slot->n_said, job->n_given };
+    if (!sl_sampler_can_pick(logits, n_vocab)) { /* others go on: nothing of theirs is mixed with it */
+        e->stats.faults++;
+        free_slot(e, slot, SL_FINISH_FAULT, -1);
+        return;
+    }
     const int32_t token = sl_sampler_pick(e->sampler, &how, logits, &said, slot->n_pos);
     const sl_tokenizer *t = r->ignore_eos ? NULL : sl_text_tokenizer(e->model->text, NULL);
     if (t && sl_tokenizer_ends(t, token)) {

@@ -20,6 +20,8 @@ const char *sl_finish_name(sl_finish finish)
         return "callback";
     case SL_FINISH_CANCEL:
         return "cancel";
+    case SL_FINISH_FAULT:
+        return "fault";
     }
     return "?";
 }

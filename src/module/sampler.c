@@ -271,6 +271,14 @@ static size_t filter(sl_sampler *s, const sl_sampling *how, const float *logits)
     return n;
 }
 
+bool sl_sampler_can_pick(const float *logits, size_t n_vocab)
+{
+    for (size_t i = 0; i < n_vocab; i++)
+        if (logits[i] > -INFINITY) /* a NaN is not */
+            return true;
+    return false;
+}
+
 int32_t sl_sampler_pick(sl_sampler *s, const sl_sampling *how, const float *logits, const sl_said *said,
                         uint64_t position)
 {

@@ -7,6 +7,7 @@
 #ifndef SL_MODULE_SAMPLER_H
 #define SL_MODULE_SAMPLER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 #include "base/status.h"
@@ -52,6 +53,9 @@ size_t sl_sampler_bytes(size_t n_vocab);
  * time grows with the vocabulary and the window, not with what is kept. */
 int32_t sl_sampler_pick(sl_sampler *s, const sl_sampling *how, const float *logits, const sl_said *said,
                         uint64_t position);
+
+/* Whether a pick says anything: some logit is a number above -inf. */
+bool sl_sampler_can_pick(const float *logits, size_t n_vocab);
 
 #define SL_LOGPROB_LEAST (-9999.0f) /* in place of -inf, which JSON cannot say; as vLLM and OpenAI do */
 
