@@ -39,11 +39,14 @@ static sl_exit open_found(sl_session *s, const sl_args *args, bool text_only)
                                  .on_read = sl_cli_progress_wanted(args->quiet) ? tell_read : NULL };
     struct stat sb;
     sl_exit code = sl_find_model(args->model, &path);
+    if (!code && sl_cli_progress_wanted(args->quiet)) /* seen only where disk or network are slow */
+        sl_cli_progress("opening %s", path.data);
     if (!code && (text_only ? sl_text_open(&s->text, path.data, &o.text, &err)
-                            : sl_model_open_with(&s->model, path.data, &o, &err)))
-        code = err.code == SL_EINVAL ? sl_cli_usage("%s", err.msg) : sl_cli_failed("%s", err.msg);
-    if (o.check_tensors || o.huge_pages)
+                            : sl_model_open_with(&s->model, path.data, &o, &err))) {
         sl_cli_progress_end();
+        code = err.code == SL_EINVAL ? sl_cli_usage("%s", err.msg) : sl_cli_failed("%s", err.msg);
+    }
+    sl_cli_progress_end();
     if (!code && stat(path.data, &sb))
         code = sl_cli_failed("%s: %s", path.data, strerror(errno));
     if (!code) {

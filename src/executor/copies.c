@@ -1,6 +1,7 @@
 #include "executor/copies.h"
 
 #include <stddef.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -8,26 +9,40 @@
 
 #define STRIDE_OF ((size_t)2 << 20) /* copies begin on huge pages, which lie on one node */
 
-/* Where each tensor of the file goes, in file order. */
+typedef struct place {
+    const char *from;
+    size_t bytes, at; /* of the copy, from its begin */
+} place;
+
+/* Where each stored tensor that is read goes, in the order of their addresses. */
 typedef struct places {
-    const sl_weights *w;
     size_t n;
-    size_t *at; /* [n] */
+    place *of; /* [n] */
     size_t bytes;
 } places;
 
-static sl_status place(places *p, const sl_net *net, sl_err *err)
+static int by_address(const void *a, const void *b)
+{
+    const place *x = a, *y = b;
+    return (x->from > y->from) - (x->from < y->from);
+}
+
+static sl_status find_places(places *p, const sl_net *net, sl_err *err)
 {
     const sl_weights *w = net->weights;
-    *p = (places){ .w = w, .n = sl_weights_stored_count(w) };
-    p->at = sl_mem_zalloc(p->n, sizeof *p->at);
-    if (!p->at)
-        return sl_fail(err, SL_ENOMEM, "no memory for the places of %zu tensors", p->n);
+    const size_t n = sl_weights_stored_count(w);
+    *p = (places){ .of = sl_mem_zalloc(n, sizeof *p->of) };
+    if (!p->of)
+        return sl_fail(err, SL_ENOMEM, "no memory for the places of %zu tensors", n);
+    for (size_t i = 0; i < n; i++) {
+        const sl_weight_info *t = sl_weights_stored_at(w, i);
+        if (!sl_net_skips(net, t->name))
+            p->of[p->n++] = (place){ .from = t->tensor.data, .bytes = (size_t)t->bytes };
+    }
+    qsort(p->of, p->n, sizeof *p->of, by_address);
     for (size_t i = 0; i < p->n; i++) {
-        if (sl_net_skips(net, sl_weights_stored_at(w, i)->name))
-            continue;
-        p->at[i] = p->bytes; /* the file has them all, so the sum is no larger than it is */
-        p->bytes += sl_round_up((size_t)sl_weights_stored_at(w, i)->bytes, SL_MEM_ALIGN);
+        p->of[i].at = p->bytes; /* the file has them all, so the sum is no larger than it is */
+        p->bytes += sl_round_up(p->of[i].bytes, SL_MEM_ALIGN);
     }
     return SL_OK;
 }
@@ -38,17 +53,13 @@ static void let_go(const void *p, size_t bytes)
     madvise((void *)begin, (uintptr_t)p + bytes - begin, MADV_DONTNEED);
 }
 
-static void copy_all(const places *p, const sl_net *net, char *to, uint64_t done, uint64_t total, sl_on_copy *on_copy,
-                     void *user)
+static void copy_all(const places *p, char *to, uint64_t done, uint64_t total, sl_on_copy *on_copy, void *user)
 {
-    for (size_t i = 0; i < p->n; i++) {
-        const sl_weight_info *t = sl_weights_stored_at(p->w, i);
-        if (sl_net_skips(net, t->name))
-            continue;
+    for (const place *t = p->of; t < p->of + p->n; t++) {
         if (on_copy)
-            on_copy(user, done + p->at[i], total);
-        memcpy(to + p->at[i], t->tensor.data, (size_t)t->bytes);
-        let_go(t->tensor.data, (size_t)t->bytes);
+            on_copy(user, done + t->at, total);
+        memcpy(to + t->at, t->from, t->bytes);
+        let_go(t->from, t->bytes);
     }
 }
 
@@ -57,13 +68,16 @@ static void copy_all(const places *p, const sl_net *net, char *to, uint64_t done
 static const void *moved(const places *p, const char *base, const void *data)
 {
     const char *at = data;
-    for (size_t i = 0; at && i < p->n; i++) {
-        const sl_weight_info *whole = sl_weights_stored_at(p->w, i);
-        const char *begin = whole->tensor.data;
-        if (at >= begin && at < begin + whole->bytes)
-            return base + p->at[i] + (at - begin);
+    size_t low = 0, high = p->n; /* the last place that begins at `at` or before it is below `high` */
+    while (low < high) {
+        const size_t mid = low + (high - low) / 2;
+        if (p->of[mid].from <= at)
+            low = mid + 1;
+        else
+            high = mid;
     }
-    return data;
+    const place *t = low ? &p->of[low - 1] : NULL;
+    return t && (size_t)(at - t->from) < t->bytes ? base + t->at + (at - t->from) : data;
 }
 
 static void move(const places *p, const char *base, sl_tensor *t)
@@ -135,7 +149,7 @@ static sl_status fill(sl_copies *c, const places *p, const sl_net *net, const sl
         if (s->weights == SL_WEIGHTS_PER_NODE && sl_nodes() > 1)
             sl_pages_prefer_node(to, c->stride,
                                  k); /* refused: they lie where they were first touched; measured later */
-        copy_all(p, net, to, k * p->bytes, c->n * p->bytes, on_copy, user);
+        copy_all(p, to, k * p->bytes, c->n * p->bytes, on_copy, user);
     }
     return move_net(c, p, net, err);
 }
@@ -146,10 +160,10 @@ sl_status sl_copies_make(sl_copies *c, const sl_net *net, const sl_settings *s, 
     places p;
     *c = (sl_copies){ 0 };
     sl_arena_init(&c->arena, 1 << 16);
-    sl_status rc = place(&p, net, err);
+    sl_status rc = find_places(&p, net, err);
     if (!rc)
         rc = fill(c, &p, net, s, on_copy, user, err);
-    sl_mem_free(p.at);
+    sl_mem_free(p.of);
     return rc;
 }
 

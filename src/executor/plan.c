@@ -90,13 +90,17 @@ static bool value_bytes(const sl_plan *p, sl_value v, size_t *out)
     return true;
 }
 
-static uint32_t last_use(const sl_plan *p, size_t op, sl_value v)
+/* The stage that uses a value last, be it the one that makes it: last [n_values]. */
+static void find_last_uses(const sl_plan *p, uint32_t *last)
 {
-    uint32_t last = p->stage[op];
-    for (size_t i = op + 1; i < p->graph.n_ops; i++)
-        if (reads(&p->graph.op[i], v))
-            last = p->stage[i];
-    return last;
+    for (size_t i = 0; i < p->graph.n_ops; i++) {
+        const sl_op *op = &p->graph.op[i];
+        for (uint32_t o = 0; o < op->n_out; o++)
+            last[op->out[o]] = p->stage[i];
+        for (uint32_t o = 0; o < op->n_in; o++)
+            if (op->in[o] != SL_NO_VALUE)
+                last[op->in[o]] = p->stage[i];
+    }
 }
 
 /* Results of the last operation are read after the step. */
@@ -104,10 +108,12 @@ static sl_status place_all(sl_plan *p, sl_err *err)
 {
     const sl_graph *g = &p->graph;
     sl_block *block = sl_arena_alloc(g->arena, g->n_values + g->n_ops, sizeof *block);
-    if (!block)
+    uint32_t *last_use = sl_arena_alloc(g->arena, g->n_values + 1, sizeof *last_use);
+    if (!block || !last_use)
         return sl_fail(err, SL_ENOMEM, "no memory to place %zu values", g->n_values);
     for (size_t v = 0; v < g->n_values; v++)
         p->value_at[v] = SIZE_MAX;
+    find_last_uses(p, last_use);
     size_t n = 0;
     for (size_t i = 0; i < g->n_ops; i++) {
         const sl_op *op = &g->op[i];
@@ -117,9 +123,8 @@ static sl_status place_all(sl_plan *p, sl_err *err)
             if (!value_bytes(p, op->out[o], &bytes))
                 return sl_fail(err, SL_EINVAL, "value %s of %zu tokens is larger than the address space",
                                sl_graph_info(g, op->out[o])->name, g->limits.n_tokens);
-            const uint32_t last = i + 1 == g->n_ops ? now : last_use(p, i, op->out[o]);
             if (bytes)
-                block[n++] = (sl_block){ bytes, 0, now, last, &p->value_at[op->out[o]] };
+                block[n++] = (sl_block){ bytes, 0, now, last_use[op->out[o]], &p->value_at[op->out[o]] };
         }
         p->shared_at[i] = SIZE_MAX;
         const size_t shared = p->impl[i]->shared_bytes ? p->impl[i]->shared_bytes(g, op, &p->options.env) : 0;
