@@ -16,6 +16,11 @@ enum { TOKENS_MAX = 53 }; /* of the test of bits: enough for row blocks of sever
 typedef enum data_kind {
     DATA_PLAIN,
     DATA_UNIT, /* token t is 1 at column t, else 0 (f32): the result is the weights */
+    /* Token t is 0 but for 32 columns, those of group t; scales of neighbours are a hundred times apart, in groups of
+     * every size, of which the last is shorter (bug reports B151, B152): the wrong scale cannot hide behind the others.
+     */
+    DATA_ONE_GROUP,
+    DATA_LARGE, /* activations of 30,000, all equal: no sum of them fits 16 bits (B148) */
     /* Scales of 1 and weights and activations at an end of their range, whose signs are: */
     DATA_ENDS_MIXED,
     DATA_ENDS_LOW_UP, /* lowest weights, highest activations */
@@ -157,6 +162,17 @@ static void decode_parts(float *out, const sl_quant *q, const sl_tensor *w, size
     }
 }
 
+/* Columns that share a scale. */
+static size_t group_size(const ca *c, const shape *s, bool any)
+{
+    const size_t whole[] = { 32, 64, 96, 128, 256, s->K }, others[] = { 8, 24, 40, 100, 128, s->K };
+    if (c->bench)
+        return 32;
+    if (s->kind == DATA_ONE_GROUP)
+        return (any ? others : whole)[s->R % 6];
+    return any ? 24 : s->R % 4 == 0 ? s->K : s->K % 128 == 0 && s->R % 2 ? 128 : 32;
+}
+
 /* Numbers with scales beside them, laid out in one of the ways that checkpoints have. */
 static void make_scales(ca *c, product *p, uint8_t *data, size_t n_bytes)
 {
@@ -166,11 +182,12 @@ static void make_scales(ca *c, product *p, uint8_t *data, size_t n_bytes)
     const bool bytes = s->format >= SL_FORMAT_INT8;
     const sl_scale_type type = c->bench ? SL_SCALE_BF16 : (sl_scale_type)(s->R % 3);
     const size_t size = type == SL_SCALE_F32 ? 4 : 2;
-    const size_t group = c->bench ? 32 : any ? 24 : s->R % 4 == 0 ? s->K : s->K % 128 == 0 && s->R % 2 ? 128 : 32;
+    const size_t group = group_size(c, s, any);
     const size_t G = sl_div_up(s->K, group), per_word = bytes ? 4 : 8;
     uint8_t *scale = c->bench ? data + n_bytes : ca_buf(c, s->R * G * size);
     for (size_t i = 0; i < s->R * G; i++) {
-        const float v = plain ? ca_uniform(c, -0.1f, 0.1f) : 1;
+        const float near = plain ? ca_uniform(c, -0.1f, 0.1f) : 1;
+        const float v = s->kind == DATA_ONE_GROUP && i % G % 2 ? near / 100 : near;
         const uint16_t h = type == SL_SCALE_F16 ? sl_f16_from_f32(v) : sl_bf16_from_f32(v);
         memcpy(scale + i * size, size == 4 ? (const void *)&v : (const void *)&h, size);
     }
@@ -192,7 +209,7 @@ static void make_scales(ca *c, product *p, uint8_t *data, size_t n_bytes)
         p->w.scales.zero_col_bytes = sizeof *zero;
         p->w.scales.offset = 0;
     }
-    if (any) {
+    if (any && !(s->kind == DATA_ONE_GROUP && s->R % 2)) {
         int32_t *group_of = ca_buf(c, s->K * sizeof *group_of);
         for (size_t k = 0; k < s->K; k++)
             group_of[k] = (int32_t)(ca_rand(c) % G);
@@ -205,8 +222,11 @@ static void make_split(ca *c, product *p)
 {
     const shape *s = p->s;
     const size_t G = s->K / SL_GROUP, parts = c->bench ? 1 : 1 + s->R % 2, rows = s->R * parts;
-    uint8_t *data = (c->bench ? ca_buf64 : ca_buf)(c, rows * G * (SL_GROUP / 2)), *scale = ca_buf(c, rows * G);
-    for (size_t i = 0; i < rows * G * (SL_GROUP / 2); i++)
+    const size_t n_bytes = rows * G * (SL_GROUP / 2);
+    /* The roof reads one piece of memory. */
+    uint8_t *data = c->bench ? ca_buf64(c, n_bytes + rows * G) : ca_buf(c, n_bytes);
+    uint8_t *scale = c->bench ? data + n_bytes : ca_buf(c, rows * G);
+    for (size_t i = 0; i < n_bytes; i++)
         data[i] = s->kind < DATA_ENDS_MIXED ? (uint8_t)ca_rand(c) : end_byte(c, s);
     for (size_t i = 0; i < rows * G; i++)
         scale[i] = s->kind == DATA_UNIT && i % 7 == 0 ? (uint8_t)(i % 2) : scale_byte(c, s);
@@ -242,7 +262,8 @@ static void make_columns(ca *c, product *p)
         else
             put16(data + i * size, s->format == SL_FORMAT_F16_T ? sl_f16_from_f32(v) : sl_bf16_from_f32(v));
     }
-    p->w = (sl_tensor){ .data = data + (parts - 1) * size, .format = s->format, .rows = s->R, .cols = s->K };
+    const size_t part = c->bench ? 0 : parts - 1; /* the roof is read from an even place */
+    p->w = (sl_tensor){ .data = data + part * size, .format = s->format, .rows = s->R, .cols = s->K };
     p->w.row_bytes = parts * size;
     p->w.col_bytes = s->R * parts * size;
 }
@@ -279,6 +300,12 @@ static void make_weights(ca *c, product *p)
     }
 }
 
+/* Whether column k is one that DATA_ONE_GROUP leaves token t. */
+static bool of_group(const shape *s, size_t t, size_t k)
+{
+    return k / SL_GROUP == t % sl_div_up(s->K, SL_GROUP);
+}
+
 /* Only the forms that the product asks for are there. */
 static void make_acts(ca *c, product *p, unsigned needs)
 {
@@ -290,8 +317,13 @@ static void make_acts(ca *c, product *p, unsigned needs)
         float *f = ca_buf(c, ((s->T - 1) * ldf + s->K) * sizeof *f);
         for (size_t t = 0; t < s->T; t++) {
             ca_fill(c, f + t * ldf, s->K, CA_PLAIN);
-            for (size_t k = 0; s->kind == DATA_UNIT && k < s->K; k++)
-                f[t * ldf + k] = k == t;
+            for (size_t k = 0; k < s->K; k++) {
+                float *v = &f[t * ldf + k];
+                *v = s->kind == DATA_UNIT                              ? (float)(k == t)
+                     : s->kind == DATA_LARGE                           ? 3e4f
+                     : s->kind == DATA_ONE_GROUP && !of_group(s, t, k) ? 0.0f
+                                                                       : *v;
+            }
         }
         x->f32 = f;
     }
@@ -303,10 +335,14 @@ static void make_acts(ca *c, product *p, unsigned needs)
     x->eight = ca_buf(c, s->T * G * 2 * sizeof *x->eight);
     x->dsum = ca_buf(c, s->T * G * sizeof *x->dsum);
     for (size_t g = 0; g < s->T * G; g++) {
-        x->d[g] = s->kind < DATA_ENDS_MIXED ? ca_uniform(c, 0, 0.01f) : 1;
+        x->d[g] = s->kind == DATA_LARGE ? 3e4f / 127 : s->kind < DATA_ENDS_MIXED ? ca_uniform(c, 0, 0.01f) : 1;
         x->half[2 * g] = x->half[2 * g + 1] = x->eight[2 * g] = x->eight[2 * g + 1] = 0;
         for (size_t i = g * SL_GROUP; i < (g + 1) * SL_GROUP; i++) {
-            x->q8[i] = s->kind < DATA_ENDS_MIXED ? (int8_t)((int)(ca_rand(c) % 255) - 127) : end_act(c, s);
+            x->q8[i] = s->kind == DATA_LARGE       ? 127
+                       : s->kind < DATA_ENDS_MIXED ? (int8_t)((int)(ca_rand(c) % 255) - 127)
+                                                   : end_act(c, s);
+            if (s->kind == DATA_ONE_GROUP && !of_group(s, i / (G * SL_GROUP), i % (G * SL_GROUP)))
+                x->q8[i] = 0;
             x->half[i / (SL_GROUP / 2)] += x->q8[i];
             x->eight[2 * g + i % 4 / 2] += 8 * x->q8[i];
         }
@@ -515,6 +551,15 @@ static void check_format(ca *c, shape s)
         ca_case(c, check_bits, &s, "linear %s bits R=%zu K=%zu", name, s.R, s.K);
     }
 
+    for (size_t i = 0; i < 6 * 5; i++) {
+        static const size_t T[] = { 1, 3, 4, 13, TOKENS_MAX };
+        s.R = 12 + i % 6, s.K = sl_round_up(i % 2 ? 352 : 1056, block), s.T = T[i / 6], s.kind = DATA_ONE_GROUP;
+        ca_case(c, check_values, &s, "linear %s one group R=%zu K=%zu T=%zu", name, s.R, s.K, s.T);
+        s.kind = DATA_LARGE;
+        ca_case(c, check_values, &s, "linear %s large R=%zu K=%zu T=%zu", name, s.R, s.K, s.T);
+    }
+
+    s.kind = DATA_PLAIN;
     if (s.act == SL_ACT_F32) {
         s.R = 11, s.K = s.T = block == 1 ? 77 : sl_round_up(96, block), s.kind = DATA_UNIT;
         ca_case(c, check_decoded, &s, "linear %s decoded", name);
