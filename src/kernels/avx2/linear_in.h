@@ -20,6 +20,7 @@ void sl_linear_init_avx2_q6_k(sl_kernels *k);
 void sl_linear_init_avx2_lut(sl_kernels *k);
 void sl_linear_init_avx2_int4(sl_kernels *k);
 void sl_linear_init_avx2_int8(sl_kernels *k);
+void sl_linear_init_avx2_scaled(sl_kernels *k); /* f32 of those two */
 void sl_linear_init_avx2_mxfp4(sl_kernels *k);
 void sl_linear_init_avx2_columns(sl_kernels *k);
 

@@ -18,7 +18,7 @@ typedef struct scale_rows {
     size_t n_groups;
     size_t ahead_from, ahead_to; /* groups that are in `ahead` */
     __m256 ahead[SCALES_AHEAD];
-    __m256 d, m; /* of the group at hand; m: what the zero points make of it */
+    __m256 d, z, m; /* of the group at hand: scales, zero points, -d * z */
 } scale_rows;
 
 SL_ALWAYS_INLINE scale_rows scale_rows_begin(const sl_tensor *w, size_t r0, size_t r1, size_t k)
@@ -127,8 +127,10 @@ SL_ALWAYS_INLINE void scale_rows_at(scale_rows *x, size_t k, bool zeros)
         return;
     const size_t g = x->g++;
     x->d = next_scales(x, g);
-    if (zeros) /* the sign last: a product of the reference */
-        x->m = _mm256_mul_ps(_mm256_sub_ps(_mm256_setzero_ps(), x->d), load_zeros(x, g));
+    if (zeros) {
+        x->z = load_zeros(x, g);
+        x->m = _mm256_mul_ps(_mm256_sub_ps(_mm256_setzero_ps(), x->d), x->z);
+    }
     x->next = x->g * x->s->group;
 }
 
