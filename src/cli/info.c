@@ -7,7 +7,7 @@
 
 #define CLASSES_MAX 64
 
-/* Tensors of the same format, and of the same name but for the layer. */
+/* Tensors of the same format, and of the same name but for the layer and the expert. */
 typedef struct sl_tensor_class {
     char name[64];
     const char *format;
@@ -16,7 +16,8 @@ typedef struct sl_tensor_class {
     uint64_t bytes;
 } sl_tensor_class;
 
-/* "blk.7.attn_q.weight" -> "attn_q", "model.layers.7.self_attn.q_proj.weight" -> "self_attn.q_proj" */
+/* "blk.7.attn_q.weight" -> "attn_q", "model.layers.7.self_attn.q_proj.weight" -> "self_attn.q_proj",
+ * "model.layers.7.mlp.experts.3.up_proj.weight" -> "mlp.experts.up_proj" */
 static void class_name(const char *name, char *out, size_t size)
 {
     static const char *const layers[] = { "blk.", "model.layers." };
@@ -27,8 +28,12 @@ static void class_name(const char *name, char *out, size_t size)
     }
     if (strncmp(name, "model.", 6) == 0)
         name += 6;
-    const char *last = strrchr(name, '.');
+    const char *last = strrchr(name, '.'), *expert = strstr(name, "experts.");
     snprintf(out, size, "%.*s", last ? (int)(last - name) : (int)strlen(name), name);
+    char *number = expert && (size_t)(expert - name) + 8 < strlen(out) ? out + (expert - name) + 8 : NULL;
+    const size_t digits = number ? strspn(number, "0123456789") : 0;
+    if (digits > 0 && number[digits] == '.')
+        memmove(number, number + digits + 1, strlen(number + digits + 1) + 1);
 }
 
 static size_t classify(const sl_model *m, size_t n_tensors, sl_tensor_class *c)
@@ -71,7 +76,7 @@ static void print_tensors(const sl_model *m, size_t n_tensors)
         char shape[96];
         sl_model_tensor(m, i, &t);
         shape_text(&t, shape, sizeof shape);
-        printf("  %-36s %-7s [%s]  %s%s\n", t.name, t.format, shape, sl_bytes_text(t.bytes).text,
+        printf("  %-36s %-10s [%s]  %s%s\n", t.name, t.format, shape, sl_bytes_text(t.bytes).text,
                t.supported ? "" : "  not supported");
     }
 }
@@ -82,7 +87,7 @@ static void print_classes(const sl_model *m, size_t n_tensors)
     const size_t n = classify(m, n_tensors, c);
     printf("\nweights\n");
     for (size_t i = 0; i < n; i++)
-        printf("  %-20s %-7s %4zu tensors  %s%s\n", c[i].name, c[i].format, c[i].count, sl_bytes_text(c[i].bytes).text,
+        printf("  %-28s %-10s %4zu tensors  %s%s\n", c[i].name, c[i].format, c[i].count, sl_bytes_text(c[i].bytes).text,
                c[i].supported ? "" : "  not supported");
 }
 

@@ -498,6 +498,28 @@ static void tensors(void **state)
     hf_end(&b);
 }
 
+/* A scale that is no number is found by a check of all weights, with its place. */
+static void broken_scale(void **state)
+{
+    static file f;
+    static const change none = { "m.weight_scale", NULL, NULL, 0, 0, SL_OK, NULL };
+    uint16_t scales[10] = { 0x3f80, 0x3f80, 0x3f80, 0x3f80, 0x3f80, 0x3f80, 0x3f80, 0x7fc0, 0x3f80, 0x3f80 };
+    hf_build b = { 0 };
+    sl_err err = { 0 };
+    (void)state;
+    hf_begin(&b);
+    config(&b, CT("", "", ""));
+    make_plain(&f);
+    apply(&f, &none);
+    put(&f, "m.weight_scale", "BF16", "5, 2", scales, sizeof scales);
+    save(&f, &b);
+    sl_weights *w = check_opens(b.dir);
+    assert_int_equal(sl_weights_check(w, NULL, NULL, &err), SL_EFORMAT);
+    check_says(&err, "tensor m.weight (INT4): row 3, from column 32 on");
+    sl_weights_close(w);
+    hf_end(&b);
+}
+
 /* A list that is sound but for one column. */
 static void half_a_list(void **state)
 {
@@ -543,6 +565,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(each_kind),   cmocka_unit_test(settings),
                                         cmocka_unit_test(targets),     cmocka_unit_test(tensors),
-                                        cmocka_unit_test(half_a_list), cmocka_unit_test(no_memory) };
+                                        cmocka_unit_test(half_a_list), cmocka_unit_test(no_memory),
+                                        cmocka_unit_test(broken_scale) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
