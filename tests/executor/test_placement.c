@@ -14,7 +14,8 @@
 #include "support/tree.h"
 
 static const char *const models[] = { TEST_DATA "/gguf/llama-small-Q4_0/llama-small-Q4_0.gguf",
-                                      TEST_DATA "/gguf/qwen3moe-small-Q8_0/qwen3moe-small-Q8_0.gguf" };
+                                      TEST_DATA "/gguf/qwen3moe-small-Q8_0/qwen3moe-small-Q8_0.gguf",
+                                      TEST_DATA "/hf_quant/kimi_k2_ct_int4", TEST_DATA "/hf_quant/llama_ct_w8a8" };
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1
