@@ -97,9 +97,9 @@ static sl_status count(const fitting *f, const sl_settings *s, sl_memory *out, s
     sl_arena_fini(&arena);
     if (!sl_mul_ok(net->weight_bytes, SL_MAX(s->n_copies, 1u), &out->weights))
         return sl_fail(err, SL_EINVAL, "--weights: %zu copies are larger than the address space", s->n_copies);
-    /* The file's header, read through; vocabulary; room to sample; tables of pages; what was said. */
+    /* The file's header, read through; vectors as f32; vocabulary; room to sample; tables of pages; what was said. */
     out->rest = PROGRAM_BYTES + ((size_t)sl_weights_file_bytes(net->weights) - net->weight_bytes - net->unread_bytes) +
-                net->config.n_vocab * (100 + 100) + sl_sampler_bytes(net->config.n_vocab) +
+                net->widened_bytes + net->config.n_vocab * (100 + 100) + sl_sampler_bytes(net->config.n_vocab) +
                 s->kv.n_pages * 3 * sizeof(uint32_t) + sl_said_bytes(s);
     return rc;
 }

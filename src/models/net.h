@@ -79,6 +79,7 @@ typedef struct sl_net {
     float rope_scale;
     size_t n_params, weight_bytes;
     size_t unread_bytes;                   /* of tensors in the files that nothing reads */
+    size_t widened_bytes;                  /* of vectors that are not read where they lie, but from copies in f32 */
     size_t n_of_experts, bytes_of_experts; /* likewise, in the experts' matrices */
     size_t n_active, active_bytes;         /* of them for one token: its experts only, one row of the embedding */
     const sl_weight_info *unsupported;     /* the first tensor of a type that cannot be run; NULL: none */

@@ -129,6 +129,7 @@ sl_status sl_view_vector(sl_net *m, const sl_weight_info *info, sl_tensor *t, sl
     if (!wide)
         return no_memory(m, info, t->cols, err);
     sl_quant_widen(wide, t->format, t->data, t->cols);
+    m->widened_bytes += t->cols * sizeof *wide;
     *t = (sl_tensor){ .data = wide, .format = SL_FORMAT_F32, .rows = 1, .cols = t->cols };
     t->row_bytes = t->cols * sizeof *wide;
     return SL_OK;
@@ -155,6 +156,7 @@ sl_status sl_view_vectors(sl_net *m, const sl_tensor_spec *spec, const sl_weight
         }
         *out = (sl_tensor){ .data = wide, .format = SL_FORMAT_F32, .rows = t->rows, .cols = width };
         out->row_bytes = width * sizeof *wide;
+        m->widened_bytes += t->rows * out->row_bytes;
     }
     sl_mem_free(row);
     return wide && row ? SL_OK : no_memory(m, info, t->rows * width + t->cols, err);

@@ -142,6 +142,22 @@ static void published_settings(void **state)
     }
 }
 
+/* Matrices are read where they lie; biases that alternate, and vectors that are no floats, are copied. */
+static void what_is_copied(void **state)
+{
+    (void)state;
+    const size_t alternating = 6 * 64, down = 6 * 64;            /* biases of a layer's experts */
+    const size_t vectors = 2 * 64 + (64 + 32 + 32 + 64) + 4 + 6; /* norms, biases of attention, sinks, the router's */
+    sl_net *net = NULL;
+    sl_err err = { 0 };
+    assert_int_equal(sl_net_load(&net, FLOATS, NULL, &err), SL_OK);
+    assert_int_equal(net->widened_bytes, 2 * alternating * sizeof(float));
+    sl_net_free(net);
+    assert_int_equal(sl_net_load(&net, BLOCKS, NULL, &err), SL_OK);
+    assert_int_equal(net->widened_bytes, (2 * (alternating + down + vectors) + 64) * sizeof(float));
+    sl_net_free(net);
+}
+
 static void other_forms(void **state)
 {
     (void)state;
@@ -291,8 +307,8 @@ static void a_type_without_kernel(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(published_settings), cmocka_unit_test(other_forms),
-                                        cmocka_unit_test(a_type_without_kernel), cmocka_unit_test(settings_are_named),
-                                        cmocka_unit_test(tensors_are_named) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(published_settings), cmocka_unit_test(what_is_copied),
+                                        cmocka_unit_test(other_forms),        cmocka_unit_test(a_type_without_kernel),
+                                        cmocka_unit_test(settings_are_named), cmocka_unit_test(tensors_are_named) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
