@@ -85,6 +85,18 @@ typedef struct sl_tensor_info {
 } sl_tensor_info;
 SL_API void sl_model_tensor(const sl_model *m, size_t i, sl_tensor_info *out); /* i < n_tensors, file order */
 
+/* What lies in the files of a checkpoint, as it is stored, also of one that sl_model_open() refuses. on_tensor hears of
+ * each tensor, in file order; what it gets holds until it returns, and `supported` says whether the form is known
+ * alone. `arch` is the file's own word for its architecture. Errors as of sl_model_open(), about the files themselves
+ * only. */
+typedef struct sl_stored_info {
+    char arch[65];
+    size_t n_tensors, file_bytes;
+} sl_stored_info;
+typedef void sl_on_tensor(void *user, const sl_tensor_info *t);
+SL_API sl_status sl_stored_list(sl_stored_info *out, const char *path, sl_on_tensor *on_tensor, void *user,
+                                sl_err *err);
+
 /* How to sample from a model where the user says nothing: what its publisher recommends (generation_config.json of a
  * folder), each value that is missing there as everywhere else: 0.8, 40, 0.95, 0.05, 1. For the fields of an sl_request
  * of the same names. */

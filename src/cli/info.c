@@ -2,63 +2,9 @@
 #include <string.h>
 #include "base/cpu.h"
 #include "base/num.h"
+#include "cli/classes.h"
 #include "cli/deploy.h"
 #include "cli/session.h"
-
-#define CLASSES_MAX 64
-
-/* Tensors of the same format, and of the same name but for the layer and the expert. */
-typedef struct sl_tensor_class {
-    char name[64];
-    const char *format;
-    bool supported;
-    size_t count;
-    uint64_t bytes;
-} sl_tensor_class;
-
-/* "blk.7.attn_q.weight" -> "attn_q", "model.layers.7.self_attn.q_proj.weight" -> "self_attn.q_proj",
- * "model.layers.7.mlp.experts.3.up_proj.weight" -> "mlp.experts.up_proj" */
-static void class_name(const char *name, char *out, size_t size)
-{
-    static const char *const layers[] = { "blk.", "model.layers." };
-    for (size_t i = 0; i < SL_COUNT(layers); i++) {
-        const size_t n = strlen(layers[i]), digits = strspn(name + SL_MIN(n, strlen(name)), "0123456789");
-        if (strncmp(name, layers[i], n) == 0 && digits > 0 && name[n + digits] == '.')
-            name += n + digits + 1;
-    }
-    if (strncmp(name, "model.", 6) == 0)
-        name += 6;
-    const char *last = strrchr(name, '.'), *expert = strstr(name, "experts.");
-    snprintf(out, size, "%.*s", last ? (int)(last - name) : (int)strlen(name), name);
-    char *number = expert && (size_t)(expert - name) + 8 < strlen(out) ? out + (expert - name) + 8 : NULL;
-    const size_t digits = number ? strspn(number, "0123456789") : 0;
-    if (digits > 0 && number[digits] == '.')
-        memmove(number, number + digits + 1, strlen(number + digits + 1) + 1);
-}
-
-static size_t classify(const sl_model *m, size_t n_tensors, sl_tensor_class *c)
-{
-    size_t n = 0;
-    for (size_t i = 0; i < n_tensors; i++) {
-        sl_tensor_info t;
-        char name[sizeof c->name];
-        sl_model_tensor(m, i, &t);
-        class_name(t.name, name, sizeof name);
-        size_t k = 0;
-        while (k < n && (strcmp(c[k].name, name) != 0 || strcmp(c[k].format, t.format) != 0))
-            k++;
-        if (k == CLASSES_MAX)
-            continue;
-        if (k == n) {
-            memcpy(c[k].name, name, sizeof name);
-            c[n].supported = t.supported;
-            c[n++].format = t.format;
-        }
-        c[k].count++;
-        c[k].bytes += t.bytes;
-    }
-    return n;
-}
 
 static void shape_text(const sl_tensor_info *t, char *out, size_t size)
 {
@@ -83,12 +29,14 @@ static void print_tensors(const sl_model *m, size_t n_tensors)
 
 static void print_classes(const sl_model *m, size_t n_tensors)
 {
-    sl_tensor_class c[CLASSES_MAX] = { 0 };
-    const size_t n = classify(m, n_tensors, c);
+    sl_classes c = { 0 };
+    for (size_t i = 0; i < n_tensors; i++) {
+        sl_tensor_info t;
+        sl_model_tensor(m, i, &t);
+        sl_classes_add(&c, &t);
+    }
     printf("\nweights\n");
-    for (size_t i = 0; i < n; i++)
-        printf("  %-28s %-10s %4zu tensors  %s%s\n", c[i].name, c[i].format, c[i].count, sl_bytes_text(c[i].bytes).text,
-               c[i].supported ? "" : "  not supported");
+    sl_classes_print(&c);
 }
 
 static void print_sampling(const sl_model *m)
@@ -125,9 +73,8 @@ static void print_model(const sl_model *m, const sl_model_info *i)
         printf("                no tokenizer: %s\n", why.msg);
     printf("  context       %zu position%s in training\n", i->n_ctx_train, sl_cli_s(i->n_ctx_train));
     printf("  parameters    %s (%zu)\n", sl_count_text(i->n_params).text, i->n_params);
-    if (i->n_experts)
-        printf("                %s (%zu) for one token, %s of the weights\n", sl_count_text(i->n_active).text,
-               i->n_active, sl_bytes_text(i->active_bytes).text);
+    printf("                %s (%zu) for one token, %s of the weights\n", sl_count_text(i->n_active).text, i->n_active,
+           sl_bytes_text(i->active_bytes).text);
     printf("  file          %s, %zu tensor%s; chat template: %s\n", sl_bytes_text(i->file_bytes).text, i->n_tensors,
            sl_cli_s(i->n_tensors), sl_text_chat_template(sl_model_text(m), NULL) ? "yes" : "no");
     print_sampling(m);
@@ -155,7 +102,14 @@ static void print_memory(const sl_memory *m, const sl_engine_options *o, bool co
                                                         : "fits");
 }
 
-static void print_engine(const sl_engine_info *e)
+/* Of the KV cache, read by a token that sees n positions: layers with a window see no more than that. */
+static size_t kv_read(const sl_model_info *i, size_t position_bytes, size_t n)
+{
+    const size_t layer = position_bytes / SL_MAX(i->n_layers, (size_t)1);
+    return layer * ((i->n_layers - i->n_window_layers) * n + i->n_window_layers * SL_MIN(i->window, n));
+}
+
+static void print_engine(const sl_engine_info *e, const sl_model_info *i)
 {
     printf("\nexecution\n");
     printf("  kernels       %s, activations %s%s\n", e->isa, e->act,
@@ -170,6 +124,9 @@ static void print_engine(const sl_engine_info *e)
         printf("  threads       %zu, as asked (default would be %s)\n", e->n_threads, why);
     printf("  positions     %zu bytes each in the KV cache, all layers (%s, %s)\n", e->kv_position_bytes, e->kv_type,
            e->mla ? "latent rows" : e->kv_layout);
+    printf("  one token     reads %s of weights and, at %zu position%s, %s of the KV cache\n",
+           sl_bytes_text(i->active_bytes).text, e->n_ctx, sl_cli_s(e->n_ctx),
+           sl_bytes_text(kv_read(i, e->kv_position_bytes, e->n_ctx)).text);
     printf("  mode          %s, attention %s%s%s, steps of up to %zu token%s\n", e->mode, e->attn,
            e->mla ? ", latents " : "", e->mla ? e->mla : "", e->n_ubatch, sl_cli_s(e->n_ubatch));
     if (strcmp(e->prefetch, "on") == 0)
@@ -201,6 +158,13 @@ static json_t *memory_json(const sl_memory *m)
                      "fits", m->fits, "streamed", m->streamed);
 }
 
+/* What one token reads, the last one of a full context. */
+static json_t *token_json(const sl_model_info *i, const sl_engine_info *e)
+{
+    return json_pack("{s:I, s:I, s:I}", "weights", (json_int_t)i->active_bytes, "kv",
+                     (json_int_t)kv_read(i, e->kv_position_bytes, e->n_ctx), "positions", (json_int_t)e->n_ctx);
+}
+
 static json_t *engine_json(const sl_engine_info *e)
 {
     return json_pack("{s:s, s:s, s:s, s:s, s:s, s:s, s:s?, s:s, s:I, s:I, s:I, s:I, s:I, s:o}", "isa", e->isa, "act",
@@ -228,6 +192,13 @@ static sl_exit print_json(const sl_session *s, const sl_args *args, const sl_mod
         e ? engine_json(e) : json_null());
     sl_model_sampling m;
     sl_model_get_sampling(s->model, &m);
+    if (out) {
+        json_object_set_new(out, "n_active_params", json_integer((json_int_t)i->n_active));
+        json_object_set_new(out, "active_bytes", json_integer((json_int_t)i->active_bytes));
+        json_object_set_new(out, "unsupported", i->unsupported ? json_string(i->unsupported) : json_null());
+    }
+    if (out && e)
+        json_object_set_new(out, "bytes_read_per_token", token_json(i, e));
     if (out)
         json_object_set_new(out, "sampling",
                             json_pack("{s:f, s:I, s:f, s:f, s:f}", "temp", (double)m.temperature, "top_k",
@@ -271,10 +242,33 @@ static sl_exit show(const sl_session *s, const sl_args *args)
     if (!info.unsupported && !sl_engine_estimate(s->model, &s->options, &memory, &err))
         print_memory(&memory, &s->options, sl_session_copies(s), &info);
     if (s->engine)
-        print_engine(&engine);
+        print_engine(&engine, &info);
     else if (info.unsupported)
         printf("\nnot supported: tensor %s%s\n", info.unsupported, args->tensors ? "" : " (--tensors lists all)");
     return SL_EXIT_OK;
+}
+
+static void add_stored(void *user, const sl_tensor_info *t)
+{
+    sl_classes_add(user, t);
+}
+
+/* A model that is refused whatever the options, with the reason on stderr: what its files hold is shown all the same,
+ * if they can be read. */
+static void show_stored(const char *path)
+{
+    sl_classes c = { 0 };
+    sl_stored_info info;
+    sl_model *m = NULL;
+    sl_err why = { 0 }, err = { 0 };
+    if (sl_model_open(&m, path, &why) && !sl_stored_list(&info, path, add_stored, &c, &err)) {
+        printf("%s\n  architecture  %s\n  file          %s, %zu tensor%s\n", path, info.arch,
+               sl_bytes_text(info.file_bytes).text, info.n_tensors, sl_cli_s(info.n_tensors));
+        printf("\nweights, as stored\n");
+        sl_classes_print(&c);
+        printf("\ncannot be run: %s\n", why.msg);
+    }
+    sl_model_close(m);
 }
 
 static sl_exit run(const sl_args *args)
@@ -287,6 +281,8 @@ static sl_exit run(const sl_args *args)
     if (args->plan && args->json)
         return sl_cli_usage("--plan and --json exclude each other");
     sl_exit code = sl_session_open(&s, args);
+    if (code == SL_EXIT_FAILED && !s.model && s.path.len && !args->plan && !args->json)
+        show_stored(s.path.data);
     if (!code)
         sl_model_describe(s.model, &info);
     if (!code && (!info.unsupported || args->plan))

@@ -28,7 +28,6 @@ static sl_exit open_found(sl_session *s, const sl_args *args, bool text_only)
 {
     const bool in_file = !args->no_mmap && (!args->weights || strcmp(args->weights, "map") == 0);
     sl_err err = { 0 };
-    sl_str path = { 0 };
     const double begin = sl_cli_now();
     const sl_model_options o = { .text = { .pretokenizer = args->override_pretokenizer,
                                            .overrides = args->override_kv.data,
@@ -38,23 +37,24 @@ static sl_exit open_found(sl_session *s, const sl_args *args, bool text_only)
                                  .huge_pages = args->huge_pages && strcmp(args->huge_pages, "thp") == 0 && in_file,
                                  .on_read = sl_cli_progress_wanted(args->quiet) ? tell_read : NULL };
     struct stat sb;
-    sl_exit code = sl_find_model(args->model, &path);
+    sl_exit code = sl_find_model(args->model, &s->path);
+    if (code)
+        sl_str_clear(&s->path);
     if (!code && sl_cli_progress_wanted(args->quiet)) /* seen only where disk or network are slow */
-        sl_cli_progress("opening %s", path.data);
-    if (!code && (text_only ? sl_text_open(&s->text, path.data, &o.text, &err)
-                            : sl_model_open_with(&s->model, path.data, &o, &err))) {
+        sl_cli_progress("opening %s", s->path.data);
+    if (!code && (text_only ? sl_text_open(&s->text, s->path.data, &o.text, &err)
+                            : sl_model_open_with(&s->model, s->path.data, &o, &err))) {
         sl_cli_progress_end();
         code = err.code == SL_EINVAL ? sl_cli_usage("%s", err.msg) : sl_cli_failed("%s", err.msg);
     }
     sl_cli_progress_end();
-    if (!code && stat(path.data, &sb))
-        code = sl_cli_failed("%s: %s", path.data, strerror(errno));
+    if (!code && stat(s->path.data, &sb))
+        code = sl_cli_failed("%s: %s", s->path.data, strerror(errno));
     if (!code) {
         s->model_dev = sb.st_dev;
         s->model_ino = sb.st_ino;
     }
     s->load_s = sl_cli_now() - begin;
-    sl_str_fini(&path);
     return code;
 }
 
@@ -404,6 +404,7 @@ sl_exit sl_session_end(sl_session *s, const sl_args *args, sl_exit code)
     sl_engine_destroy(s->engine);
     sl_text_close(s->text);
     sl_model_close(s->model);
+    sl_str_fini(&s->path);
     *s = (sl_session){ 0 };
     return code;
 }

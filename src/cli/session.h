@@ -11,6 +11,7 @@
 #define SL_TRACE_SPANS ((size_t)1 << 18) /* of each thread: about 20 seconds of a small model's decoding */
 
 typedef struct sl_session {
+    sl_str path;     /* of MODEL; empty: it was not found */
     sl_model *model; /* NULL: only its texts are open */
     sl_text *text;   /* NULL: those of the model */
     sl_engine *engine;

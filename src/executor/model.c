@@ -137,16 +137,38 @@ void sl_model_describe(const sl_model *m, sl_model_info *out)
     };
 }
 
-void sl_model_tensor(const sl_model *m, size_t i, sl_tensor_info *out)
+static sl_tensor_info tensor_info(const sl_weight_info *w)
 {
-    const sl_weight_info *w = sl_weights_at(m->net->weights, i);
-    *out = (sl_tensor_info){ .name = w->name,
+    return (sl_tensor_info){ .name = w->name,
                              .format = w->type,
                              .supported = w->tensor.format != SL_FORMAT_COUNT,
                              .n_dims = w->n_dims,
                              .dims = { w->dims[0], w->dims[1], w->dims[2], w->dims[3] },
-                             .bytes = w->bytes,
-                             .n_experts = sl_experts_in_tensor(&m->net->config, w->name) };
+                             .bytes = w->bytes };
+}
+
+void sl_model_tensor(const sl_model *m, size_t i, sl_tensor_info *out)
+{
+    *out = tensor_info(sl_weights_at(m->net->weights, i));
+    out->n_experts = sl_experts_in_tensor(&m->net->config, out->name);
+}
+
+sl_status sl_stored_list(sl_stored_info *out, const char *path, sl_on_tensor *on_tensor, void *user, sl_err *err)
+{
+    sl_weights *w = NULL;
+    *out = (sl_stored_info){ 0 };
+    const sl_status rc = sl_weights_open_stored(&w, path, err);
+    if (rc)
+        return rc;
+    snprintf(out->arch, sizeof out->arch, "%s", sl_weights_arch(w));
+    out->n_tensors = sl_weights_count(w);
+    out->file_bytes = (size_t)sl_weights_file_bytes(w);
+    for (size_t i = 0; i < out->n_tensors; i++) {
+        const sl_tensor_info t = tensor_info(sl_weights_at(w, i));
+        on_tensor(user, &t);
+    }
+    sl_weights_close(w);
+    return SL_OK;
 }
 
 const sl_text *sl_model_text(const sl_model *m)

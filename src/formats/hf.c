@@ -64,7 +64,7 @@ static sl_status read_arch(sl_hf *h, sl_err *err)
     return h->arch ? SL_OK : sl_fail(err, SL_ENOMEM, "no memory for a name");
 }
 
-static sl_status open_parts(sl_hf *h, const char *dir, sl_err *err)
+static sl_status open_parts(sl_hf *h, const char *dir, bool stored, sl_err *err)
 {
     sl_status rc = sl_small_json_open(&h->config, dir, "config.json", err);
     if (rc)
@@ -79,14 +79,15 @@ static sl_status open_parts(sl_hf *h, const char *dir, sl_err *err)
         return sl_fail(err, SL_ENOMEM, "%s: no memory for a name", dir);
     if ((rc = sl_shards_open(&h->shards, dir, err)))
         return rc;
-    return sl_quantized_open(&h->quantized, dir, &h->shards, &h->config, err);
+    return stored ? SL_OK : sl_quantized_open(&h->quantized, dir, &h->shards, &h->config, err);
 }
 
-sl_status sl_hf_open(sl_hf **out, const char *dir, sl_err *err)
+sl_status sl_hf_open(sl_hf **out, const char *dir, bool stored, sl_err *err)
 {
     *out = NULL;
     sl_hf *h = sl_mem_zalloc(1, sizeof *h);
-    const sl_status rc = h ? open_parts(h, dir, err) : sl_fail(err, SL_ENOMEM, "%s: no memory for the handle", dir);
+    const sl_status rc =
+        h ? open_parts(h, dir, stored, err) : sl_fail(err, SL_ENOMEM, "%s: no memory for the handle", dir);
     if (rc)
         sl_hf_close(h);
     else

@@ -19,8 +19,9 @@ typedef struct sl_hf {
     sl_quantized quantized; /* their weights, if they are to be put together; else they are the tensors themselves */
 } sl_hf;
 
-/* SL_ENOTFOUND, SL_EIO, SL_EFORMAT, SL_EUNSUPPORTED, SL_ENOMEM; err names file and place. */
-sl_status sl_hf_open(sl_hf **out, const char *dir, sl_err *err);
+/* `stored`: tensors are left as they lie there, whatever the quantisation. SL_ENOTFOUND, SL_EIO, SL_EFORMAT,
+ * SL_EUNSUPPORTED, SL_ENOMEM; err names file and place. */
+sl_status sl_hf_open(sl_hf **out, const char *dir, bool stored, sl_err *err);
 void sl_hf_close(sl_hf *h); /* accepts NULL */
 
 size_t sl_hf_count(const sl_hf *h);

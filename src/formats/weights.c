@@ -65,15 +65,15 @@ sl_status sl_weights_open_bytes(sl_weights **out, const char *path, const void *
     return open_with(out, path, bytes, n, NULL, err);
 }
 
-static sl_status open_folder(sl_weights **out, const char *path, const sl_overrides *o, sl_err *err)
+static sl_status open_folder(sl_weights **out, const char *path, const sl_overrides *o, bool stored, sl_err *err)
 {
     if (o && o->n > 0)
         return sl_fail(err, SL_EINVAL, "--override-kv %s: %s is no GGUF file", o->list[0], path);
     sl_weights *w = sl_mem_zalloc(1, sizeof *w);
     if (w)
         w->path = sl_mem_strdup(path);
-    const sl_status rc =
-        w && w->path ? sl_hf_open(&w->hf, path, err) : sl_fail(err, SL_ENOMEM, "%s: no memory for the handle", path);
+    const sl_status rc = w && w->path ? sl_hf_open(&w->hf, path, stored, err)
+                                      : sl_fail(err, SL_ENOMEM, "%s: no memory for the handle", path);
     if (rc) {
         sl_weights_close(w);
         return rc;
@@ -83,12 +83,12 @@ static sl_status open_folder(sl_weights **out, const char *path, const sl_overri
     return SL_OK;
 }
 
-sl_status sl_weights_open_with(sl_weights **out, const char *path, const sl_overrides *o, sl_err *err)
+static sl_status open_path(sl_weights **out, const char *path, const sl_overrides *o, bool stored, sl_err *err)
 {
     *out = NULL;
     struct stat sb;
     if (stat(path, &sb) == 0 && S_ISDIR(sb.st_mode))
-        return open_folder(out, path, o, err);
+        return open_folder(out, path, o, stored, err);
     sl_file file = { 0 };
     sl_status rc = sl_file_map(&file, path, err);
     if (rc)
@@ -101,9 +101,19 @@ sl_status sl_weights_open_with(sl_weights **out, const char *path, const sl_over
     return rc;
 }
 
+sl_status sl_weights_open_with(sl_weights **out, const char *path, const sl_overrides *o, sl_err *err)
+{
+    return open_path(out, path, o, false, err);
+}
+
 sl_status sl_weights_open(sl_weights **out, const char *path, sl_err *err)
 {
-    return sl_weights_open_with(out, path, NULL, err);
+    return open_path(out, path, NULL, false, err);
+}
+
+sl_status sl_weights_open_stored(sl_weights **out, const char *path, sl_err *err)
+{
+    return open_path(out, path, NULL, true, err);
 }
 
 void sl_weights_close(sl_weights *w)

@@ -28,6 +28,8 @@ typedef struct sl_overrides {
  * (an override), SL_ENOTFOUND, SL_EIO, SL_EFORMAT, SL_EUNSUPPORTED, SL_ENOMEM; err names file and place. */
 sl_status sl_weights_open(sl_weights **out, const char *path, sl_err *err);
 sl_status sl_weights_open_with(sl_weights **out, const char *path, const sl_overrides *o, sl_err *err);
+/* The same, to be shown only: tensors of a quantised folder as they lie there, also where their form is not known. */
+sl_status sl_weights_open_stored(sl_weights **out, const char *path, sl_err *err);
 void sl_weights_close(sl_weights *w); /* accepts NULL; every borrowed pointer becomes invalid */
 
 #define SL_ARCH_MAX 64 /* bytes of an architecture's name */

@@ -1,6 +1,9 @@
 """`sluice info`: what it says agrees with the file and with itself."""
+import json
 import math
 import os
+import re
+import shutil
 import struct
 import tempfile
 import unittest
@@ -83,6 +86,47 @@ class Info(unittest.TestCase):
         self.assertIn("2 of 6 experts", good("info", path, "--plan").text)
         self.assertNotIn("experts", good("info", LLAMA).text)
 
+    def test_what_one_token_reads(self):
+        folder = f"{DATA}/hf/mistral_window/f32"  # 3 layers that see 16 positions, 2 heads of 16 for keys and for values
+        for n in (8, 512):
+            j = good("info", folder, "--json", "-c", str(n)).json
+            self.assertEqual(j["bytes_read_per_token"], {"weights": j["active_bytes"], "kv": 3 * min(n, 16) * 2 * 32 * 2,
+                                                         "positions": n})
+        self.assertEqual(j["n_active_params"], j["n_params"] - 255 * 64)  # of the embedding one row
+        self.assertEqual(j["active_bytes"], j["weights_bytes"] - 255 * 64 * 4)
+        text = good("info", folder).text
+        self.assertIn("one token     reads 426 KiB of weights and, at 512 positions, 6.0 KiB of the KV cache", text)
+        for model in (LLAMA, f"{DATA}/hf_quant/kimi_k2_ct_int4"):
+            j = good("info", model, "--json", "-c", "64").json
+            self.assertEqual(j["bytes_read_per_token"]["kv"], 64 * j["engine"]["kv_position_bytes"])
+            self.assertIn("for one token", good("info", model).text)
+
+    def test_classes(self):
+        """Of layers and experts one line for each kind of tensor, however many there are."""
+        text = good("info", f"{DATA}/hf_quant/kimi_k2_ct_int4").text.split("\nweights\n")[1].split("\n\n")[0]
+        self.assertRegex(text, r"(?m)^  mlp\.experts\.\*\.up_proj +INT4 +64 tensors ")
+        self.assertRegex(text, r"(?m)^  mlp\.gate\.e_score_correction_bias +F32 +2 tensors ")
+        self.assertEqual(sum(int(n) for n in re.findall(r" (\d+) tensors? ", text)), 235)
+
+    def test_what_cannot_be_run(self):
+        """Its files are shown all the same, with the reason."""
+        with tempfile.TemporaryDirectory() as folder:
+            for name, changes, why in (("method", {"quantization_config": {"quant_method": "new"}}, "quantised by \"new\""),
+                                       ("arch", {"model_type": "other"}, "architecture other is not supported"),
+                                       ("layers", {"num_hidden_layers": 3}, "layer 2 is missing (9 tensors)")):
+                path = shutil.copytree(f"{DATA}/hf/llama_gqa/f32", f"{folder}/{name}")
+                config = cli.load_json(f"{path}/config.json")
+                with open(f"{path}/config.json", "w", encoding="utf-8") as f:
+                    json.dump({**config, **changes}, f)
+                r = cli.sluice("info", path)
+                self.assertEqual((r.code, r.errors.count("\n")), (1, 1))
+                self.assertIn(why, r.errors)
+                self.assertRegex(r.text, r"(?s)architecture  (llama|other)\n.*mlp\.up_proj +F32 +2 tensors .*cannot be run: .*" +
+                                 re.escape(why))
+                self.assertEqual(cli.sluice("info", path, "--json").out, b"")
+            r = cli.sluice("info", f"{folder}/none")
+            self.assertEqual((r.code, r.out), (1, b""))
+
     def test_plan(self):
         fused, bare = (good("info", LLAMA, "--plan", "--fusion", f).text for f in ("all", "none"))
         self.assertIn("attention", fused)
@@ -110,7 +154,7 @@ class Info(unittest.TestCase):
             with open(path, "wb") as f:
                 f.write(raw)
             self.assertRegex(good("info", path, "--tensors").text, r"blk\.0\.ffn_up\.weight +Q4_0_4_4 .*not supported\n")
-            self.assertRegex(good("info", path).text, r"ffn_up +Q4_0_4_4 +1 tensors .*not supported\n")
+            self.assertRegex(good("info", path).text, r"ffn_up +Q4_0_4_4 +1 tensor .*not supported\n")
             j = good("info", path, "--json", "--tensors").json
             self.assertEqual((j["supported"], j["engine"]), (False, None))
             self.assertEqual([t["name"] for t in j["tensors"] if not t["supported"]], ["blk.0.ffn_up.weight"])
