@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "cli/bench_lines.h"
+#include "cli/experts.h"
 #include "cli/session.h"
 #include "cli/signals.h"
 
@@ -237,12 +238,15 @@ static sl_exit print_json(const sl_benching *b, const sl_model_info *model, cons
     for (size_t p = 0; p < SL_PEAK_COUNT; p++)
         if (b->peak_g_s[p] > 0.0)
             json_object_set_new(roof, sl_peak_key((sl_peak)p), json_real(b->peak_g_s[p]));
-    return sl_cli_print_json(json_pack("{s:o, s:I, s:I, s:I, s:s, s:f, s:I, s:s, s:s, s:o, s:o, s:o}", "model",
-                                       sl_cli_json_text(model->path, strlen(model->path)), "n_params",
-                                       (json_int_t)model->n_params, "weights_bytes", (json_int_t)model->weight_bytes,
-                                       "threads", (json_int_t)e->n_threads, "isa", e->isa, "load_s", b->session.load_s,
-                                       "peak_rss_bytes", (json_int_t)b->peak_rss, "act", e->act, "kv_type", e->kv_type,
-                                       "pp", pp, "tg", tg, "roof", roof));
+    json_t *out = json_pack("{s:o, s:I, s:I, s:I, s:s, s:f, s:I, s:s, s:s, s:o, s:o, s:o}", "model",
+                            sl_cli_json_text(model->path, strlen(model->path)), "n_params", (json_int_t)model->n_params,
+                            "weights_bytes", (json_int_t)model->weight_bytes, "threads", (json_int_t)e->n_threads,
+                            "isa", e->isa, "load_s", b->session.load_s, "peak_rss_bytes", (json_int_t)b->peak_rss,
+                            "act", e->act, "kv_type", e->kv_type, "pp", pp, "tg", tg, "roof", roof);
+    json_t *experts = sl_bench_experts(b->bench) ? sl_cli_experts_json(sl_bench_experts(b->bench)) : NULL;
+    if (out && experts) /* with --trace */
+        json_object_set_new(out, "experts", experts);
+    return sl_cli_print_json(out);
 }
 
 static void print_table(const sl_benching *b, const sl_model_info *model, const sl_engine_info *e)
@@ -268,6 +272,8 @@ static void print_table(const sl_benching *b, const sl_model_info *model, const 
             name_test(&b->m[i].test, name, sizeof name);
             printf("%s: %.1f of %zu experts hit by a step in a layer\n", name, b->m[i].experts_hit, model->n_experts);
         }
+    if (sl_bench_experts(b->bench))
+        sl_cli_print_experts(sl_bench_experts(b->bench));
     printf("\npp: tokens of a prompt read; tg: tokens generated, @ at that depth, x that many sequences.\n");
     if (b->read_gb_s > 0.0)
         printf("tokens/s is the median. The roof: reading %.1f GB/s, multiplying at the peak of its instructions.\n",

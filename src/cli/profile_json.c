@@ -1,5 +1,6 @@
 #include <string.h>
 #include "base/num.h"
+#include "cli/experts.h"
 #include "cli/profile_in.h"
 
 static json_t *number_or_null(double v)
@@ -32,11 +33,16 @@ static json_t *account_json(const sl_profile_account *a)
 static json_t *phase_json(const sl_profile *p)
 {
     const double tokens = (double)(p->test.n * p->test.seqs);
-    return json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:I, s:o, s:o}", "n", (json_int_t)p->test.n,
-                     "depth", (json_int_t)p->test.depth, "batch", (json_int_t)p->test.seqs, "runs", (json_int_t)p->runs,
-                     "steps_of_run", (json_int_t)p->steps_of_run, "steps_lost", (json_int_t)p->n_lost, "tok_s",
-                     tokens / p->run_s, "roof_share", p->roof_share, "idle_share", p->idle_share, "major_faults",
-                     (json_int_t)p->major_faults, "all", account_json(&p->all), "quiet", account_json(&p->quiet));
+    json_t *out =
+        json_pack("{s:I, s:I, s:I, s:I, s:I, s:I, s:f, s:f, s:f, s:I, s:o, s:o}", "n", (json_int_t)p->test.n, "depth",
+                  (json_int_t)p->test.depth, "batch", (json_int_t)p->test.seqs, "runs", (json_int_t)p->runs,
+                  "steps_of_run", (json_int_t)p->steps_of_run, "steps_lost", (json_int_t)p->n_lost, "tok_s",
+                  tokens / p->run_s, "roof_share", p->roof_share, "idle_share", p->idle_share, "major_faults",
+                  (json_int_t)p->major_faults, "all", account_json(&p->all), "quiet", account_json(&p->quiet));
+    json_t *experts = sl_cli_experts_json(&p->experts);
+    if (experts)
+        json_object_set_new(out, "experts", experts);
+    return out;
 }
 
 static json_t *cause_json(const sl_cause *c)

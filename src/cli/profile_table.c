@@ -1,4 +1,5 @@
 #include "base/num.h"
+#include "cli/experts.h"
 #include "cli/profile_in.h"
 
 #define NAME_WIDTH 22
@@ -51,6 +52,7 @@ static void print_phase(const sl_profile *p)
     print_line("dispatch", a->dispatch_s, a->wall_s);
     print_line("total", a->wall_s, a->wall_s);
     printf("Of that, writing these spans down: %.1f %%.\n", 100.0 * a->traced_s / a->wall_s);
+    sl_cli_print_experts(&p->experts);
     if (p->n_lost)
         printf("The first %zu steps are left out: the trace no longer held them.\n", p->n_lost);
     if (p->major_faults)

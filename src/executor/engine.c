@@ -53,6 +53,9 @@ static sl_status set_up(sl_engine *e, const sl_engine_options *o, sl_err *err)
         return rc;
     if (s->trace_spans && (rc = sl_trace_create(&e->trace, l->n_threads, s->trace_spans, err)))
         return rc;
+    const sl_config *c = &e->net->config;
+    if (e->trace && c->router.E && (rc = sl_trace_count_experts(e->trace, c->n_layers, c->router.E, err)))
+        return rc;
     if ((rc = sl_pages_map(&e->workspace, sl_plan_workspace(&e->plan), &s->pages, err)))
         return sl_fail_in(err, rc, "the workspace");
     e->table = sl_mem_zalloc(s->n_seqs * s->pages_per_seq, sizeof *e->table);

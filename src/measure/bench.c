@@ -181,6 +181,13 @@ static sl_status one_step_each(sl_bench *b, sl_err *err)
     return sl_engine_feed(b->engine, b->feed, b->seqs, err);
 }
 
+const sl_expert_picks *sl_bench_experts(const sl_bench *b)
+{
+    const sl_trace *t = b->engine ? sl_engine_trace(b->engine) : NULL;
+    const sl_expert_picks *p = t ? sl_trace_get_experts(t) : NULL;
+    return p && p->n_experts ? p : NULL;
+}
+
 static sl_status run_once(sl_bench *b, const sl_bench_test *t, sl_bench_result *out, sl_err *err)
 {
     const bool prompt = t->kind == SL_BENCH_PROMPT;

@@ -11,6 +11,7 @@
 
 #include "measure/probe.h"
 #include "sluice/sluice.h"
+#include "trace/experts.h"
 
 typedef enum sl_bench_kind { SL_BENCH_PROMPT, SL_BENCH_GENERATE } sl_bench_kind;
 typedef struct sl_bench_test {
@@ -44,6 +45,9 @@ void sl_bench_fill_random(sl_bench *b);
 sl_status sl_bench_prepare(sl_bench *b, const sl_bench_test *t, bool *fresh, sl_err *err);
 /* NULL before the first test was prepared or run. */
 const sl_engine *sl_bench_engine(const sl_bench *b);
+
+/* The picks of all runs so far; NULL without a trace, or without experts. Borrowed until the engine is made anew. */
+const sl_expert_picks *sl_bench_experts(const sl_bench *b);
 
 /* Run the test, at least once, until its seconds add up to min_s. */
 sl_status sl_bench_run(sl_bench *b, const sl_bench_test *t, double min_s, sl_bench_result *out, sl_err *err);

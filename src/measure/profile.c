@@ -229,6 +229,23 @@ static sl_status conclude(sl_profile *p, const sl_engine *e, sl_steps *s, sl_err
     return rc;
 }
 
+/* Adds `sign` times what the engine has counted so far. */
+static sl_status add_picks(sl_profile *p, const sl_bench *b, int sign, sl_err *err)
+{
+    const sl_expert_picks *now = sl_bench_experts(b);
+    if (!now)
+        return SL_OK;
+    const size_t n = now->n_layers * now->n_experts;
+    if (!p->experts.picks) {
+        p->experts = (sl_expert_picks){ now->n_layers, now->n_experts, sl_mem_zalloc(n, sizeof *now->picks) };
+        if (!p->experts.picks)
+            return sl_fail(err, SL_ENOMEM, "no memory for the picks of %zu experts", n);
+    }
+    for (size_t i = 0; i < n; i++) /* unsigned: what wraps at first wraps back */
+        p->experts.picks[i] += sign > 0 ? now->picks[i] : -now->picks[i];
+    return SL_OK;
+}
+
 sl_status sl_profile_run(sl_profile *p, sl_bench *b, const sl_bench_test *t, size_t runs, sl_err *err)
 {
     const sl_engine *e = sl_bench_engine(b);
@@ -250,6 +267,8 @@ sl_status sl_profile_run(sl_profile *p, sl_bench *b, const sl_bench_test *t, siz
     }
     /* Once before it counts: pages of the file come into memory, sequences are filled. */
     sl_status rc = sl_bench_run(b, &few, 0.0, &r, err);
+    if (!rc)
+        rc = add_picks(p, b, -1, err);
     for (size_t i = 0; i < runs && !rc; i++) {
         getrusage(RUSAGE_SELF, &before);
         rc = sl_bench_run(b, t, 0.0, &steps.run[i], err);
@@ -258,6 +277,8 @@ sl_status sl_profile_run(sl_profile *p, sl_bench *b, const sl_bench_test *t, siz
         p->idle_share -= cpu_seconds(&after) - cpu_seconds(&before);
         seconds += steps.run[i].seconds;
     }
+    if (!rc)
+        rc = add_picks(p, b, 1, err);
     p->experts_hit = rc ? 0.0 : steps.run[runs - 1].experts_hit;
     p->idle_share = 1.0 + p->idle_share / (seconds * (double)info.n_threads);
     p->idle_share = SL_MAX(p->idle_share, 0.0);
@@ -307,5 +328,6 @@ void sl_profile_fini(sl_profile *p)
 {
     sl_mem_free(p->all.rows);
     sl_mem_free(p->quiet.rows);
+    sl_mem_free(p->experts.picks);
     *p = (sl_profile){ 0 };
 }

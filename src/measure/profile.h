@@ -57,11 +57,12 @@ typedef struct sl_profile {
     size_t runs, steps_of_run;
     size_t n_lost; /* steps that the trace no longer held */
     sl_profile_account all, quiet;
-    double run_s;          /* a run of quiet steps */
-    double roof_share;     /* of that run */
-    double experts_hit;    /* by a step in a layer, on average; 0: not known, or no experts */
-    double idle_share;     /* of all threads' time in which no CPU ran them */
-    uint64_t major_faults; /* pages read from disk meanwhile */
+    double run_s;            /* a run of quiet steps */
+    double roof_share;       /* of that run */
+    double experts_hit;      /* by a step in a layer, on average; 0: not known, or no experts */
+    double idle_share;       /* of all threads' time in which no CPU ran them */
+    uint64_t major_faults;   /* pages read from disk meanwhile */
+    sl_expert_picks experts; /* of the runs; picks NULL: no experts */
 } sl_profile;
 
 /* What profiles of one engine are held against. */

@@ -386,6 +386,8 @@ static void tell(const sl_mix *c)
         if (h->expert == c->E)
             break;
         x->hit++;
+        if (c->lane->trace)
+            sl_trace_add_picks(c->lane->trace, (size_t)c->op->layer, h->expert, h->n);
         x->least = SL_MIN(x->least, (uint32_t)h->n);
         x->most = SL_MAX(x->most, (uint32_t)h->n);
         x->bytes += h->gate->rows * (sl_tensor_row_cost(h->gate) + sl_tensor_row_cost(h->up)) +

@@ -63,6 +63,20 @@ static void write_thread_name(FILE *f, size_t thread)
             thread ? "sluice" : "caller", thread);
 }
 
+/* Whole counts of one layer, at the end of time. */
+static void write_picks(FILE *f, const sl_expert_picks *p, size_t layer, uint64_t at_ns)
+{
+    const uint64_t *picks = p->picks + layer * p->n_experts;
+    const sl_expert_load l = sl_expert_load_of(picks, p->n_experts);
+    fputs("{\"name\":\"expert picks\",\"ph\":\"I\",\"s\":\"g\",\"pid\":1,\"tid\":0", f);
+    write_us(f, "ts", at_ns);
+    fprintf(f, ",\"args\":{\"layer\":%zu,\"used\":%zu,\"most\":%zu,\"most_share\":%.6f,\"entropy_bits\":%.4f", layer,
+            l.used, l.most, l.most_share, l.entropy);
+    for (size_t e = 0; e < p->n_experts; e++)
+        fprintf(f, "%s%" PRIu64, e ? "," : ",\"picks\":[", picks[e]);
+    fputs("]}}", f);
+}
+
 /* Viewers count in doubles: times start at the first span, not at boot. */
 static uint64_t first_begin(const sl_trace *t)
 {
@@ -71,6 +85,15 @@ static uint64_t first_begin(const sl_trace *t)
         for (size_t i = 0; i < sl_trace_kept(t, thread); i++)
             first = SL_MIN(first, sl_trace_span(t, thread, i)->begin_ns);
     return first;
+}
+
+static uint64_t last_end(const sl_trace *t)
+{
+    uint64_t last = 0;
+    for (size_t thread = 0; thread < t->n_threads; thread++)
+        if (sl_trace_kept(t, thread))
+            last = SL_MAX(last, sl_trace_span(t, thread, sl_trace_kept(t, thread) - 1)->end_ns);
+    return last;
 }
 
 sl_status sl_trace_write(const sl_trace *t, FILE *f, sl_err *err)
@@ -86,6 +109,12 @@ sl_status sl_trace_write(const sl_trace *t, FILE *f, sl_err *err)
         for (size_t i = 0; i < sl_trace_kept(t, thread); i++) {
             fputs(separator, f);
             write_span(f, sl_trace_span(t, thread, i), thread, zero_ns);
+        }
+    const sl_expert_picks *p = &t->experts;
+    for (size_t layer = 0; layer < p->n_layers; layer++)
+        if (sl_expert_load_of(p->picks + layer * p->n_experts, p->n_experts).picks) {
+            fputs(separator, f);
+            write_picks(f, p, layer, last_end(t) - zero_ns);
         }
     fputs("\n]\n", f);
     if (fflush(f) != 0 || ferror(f))

@@ -44,7 +44,32 @@ void sl_trace_destroy(sl_trace *t)
         return;
     for (size_t i = 0; i < t->n_threads; i++)
         sl_mem_unmap(t->rings[i].spans, t->ring_bytes);
+    sl_mem_free(t->experts.picks);
     sl_mem_free(t);
+}
+
+sl_status sl_trace_count_experts(sl_trace *t, size_t n_layers, size_t n_experts, sl_err *err)
+{
+    size_t n = 0;
+    assert(!t->experts.picks);
+    uint64_t *picks = sl_mul_ok(n_layers, n_experts, &n) ? sl_mem_zalloc(n, sizeof *picks) : NULL;
+    if (!picks)
+        return sl_fail(err, SL_ENOMEM, "trace: no memory to count %zu experts of %zu layers", n_experts, n_layers);
+    t->experts = (sl_expert_picks){ n_layers, n_experts, picks };
+    return SL_OK;
+}
+
+void sl_trace_add_picks(sl_trace *t, size_t layer, size_t expert, uint64_t n)
+{
+    if (!t->experts.picks)
+        return;
+    assert(layer < t->experts.n_layers && expert < t->experts.n_experts);
+    t->experts.picks[layer * t->experts.n_experts + expert] += n;
+}
+
+const sl_expert_picks *sl_trace_get_experts(const sl_trace *t)
+{
+    return &t->experts;
 }
 
 uint64_t sl_trace_now(void)

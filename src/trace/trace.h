@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include "base/status.h"
+#include "trace/experts.h"
 
 typedef struct sl_trace sl_trace;
 
@@ -47,13 +48,20 @@ typedef struct sl_span {
 sl_status sl_trace_create(sl_trace **out, size_t n_threads, size_t capacity, sl_err *err);
 void sl_trace_destroy(sl_trace *t); /* accepts NULL */
 
+/* Make room to count picks: none are counted before. Once. SL_ENOMEM. */
+sl_status sl_trace_count_experts(sl_trace *t, size_t n_layers, size_t n_experts, sl_err *err);
+/* By one thread. */
+void sl_trace_add_picks(sl_trace *t, size_t layer, size_t expert, uint64_t n);
+const sl_expert_picks *sl_trace_get_experts(const sl_trace *t); /* n_experts 0: not counted */
+
 uint64_t sl_trace_now(void); /* monotonic nanoseconds */
 /* Spans from now on belong to the next step, the first of which is 1. While no thread adds any; t may be NULL. */
 void sl_trace_next_step(sl_trace *t);
 void sl_trace_add(sl_trace *t, size_t thread, const sl_span *span);
 
 /* After the threads have stopped. Chrome's trace format: one array, first the names of the threads, then X events, time
- * in microseconds, args with step, layer, tokens, bytes, GB/s, GFLOP/s, and of a mixture its experts. */
+ * in microseconds, args with step, layer, tokens, bytes, GB/s, GFLOP/s, and of a mixture its experts; last, where
+ * experts were counted, an instant event for each layer with the picks of each. */
 sl_status sl_trace_write(const sl_trace *t, FILE *f, sl_err *err);
 /* A table by operation: calls (the most by one thread), time, share, bytes, GB/s, GFLOP/s, then the
  * waiting at barriers and the rest. Times are summed over the threads, each without the spans inside

@@ -14,7 +14,8 @@ typedef struct sl_trace_ring {
 struct sl_trace {
     size_t n_threads, capacity;
     size_t ring_bytes;
-    uint32_t step;         /* the running one */
+    uint32_t step; /* the running one */
+    sl_expert_picks experts;
     sl_trace_ring rings[]; /* [n_threads] */
 };
 

@@ -1,6 +1,8 @@
 """`sluice bench`: its figures fit together, and the line protocol answers as bench/README.md says."""
 import json
+import math
 import subprocess
+import tempfile
 import unittest
 
 import cli
@@ -57,6 +59,29 @@ class Json(unittest.TestCase):
         expanded, = good("bench", EXPERTS, "-p", "0", "-n", "1", "-b", "16", "-r", "1", "--fusion", "none", "--json", "-q").json["tg"]
         hit = 6 * (1 - (4 / 6) ** 16)
         self.assertAlmostEqual(expanded["bytes_per_token"], row + kv + (rest + experts * hit / 6) / 16, delta=1)
+
+    def test_picks_of_experts(self):
+        """With a trace: each token's two experts in each layer, of all runs, the warm-up's too."""
+        with tempfile.TemporaryDirectory() as folder:
+            trace = folder + "/trace.json"
+            options = ["-p", 40, "-n", 10, "-r", 3, "--no-warmup", "--trace", trace]
+            j = good("bench", EXPERTS, *options, "--json", "-q").json
+            layers = j["experts"]["layers"]
+            self.assertEqual((j["experts"]["count"], [layer["layer"] for layer in layers]), (6, [0, 1]))
+            for layer in layers:
+                picks = layer["picks"]
+                self.assertEqual((len(picks), sum(picks)), (6, 2 * 3 * (40 + 10)))
+                self.assertEqual(layer["used"], sum(n > 0 for n in picks))
+                self.assertEqual(layer["most"], picks.index(max(picks)))
+                self.assertAlmostEqual(layer["most_share"], max(picks) / sum(picks))
+                self.assertAlmostEqual(layer["entropy_bits"],
+                                       -sum(n / sum(picks) * math.log2(n / sum(picks)) for n in picks if n), places=6)
+            with open(trace, encoding="utf-8") as f:
+                events = [e["args"] for e in json.load(f) if e["name"] == "expert picks"]
+            self.assertEqual([e["picks"] for e in events], [layer["picks"] for layer in layers])
+            self.assertRegex(good("bench", EXPERTS, *options).text, r"(?m)^experts: [\d.]+ of 6 used in a layer, entropy [\d.]+ of "
+                                                                    r"2\.58 bits; most of all expert \d of layer [01], [\d.]+ % of")
+        self.assertNotIn("experts", good("bench", EXPERTS, "-p", 4, "-n", 1, "-r", 1, "--json", "-q").json)
 
     def test_table(self):
         text = good("bench", LLAMA, "-p", "8", "-n", "2", "-d", "4", "-b", "2", "-r", "1").text

@@ -10,11 +10,12 @@ import tempfile
 import unittest
 
 import cli
-from cli import LLAMA, SMOLLM2, Terminal, good, load_json, needs_smollm2, scalar, sluice
+from cli import DATA, LLAMA, SMOLLM2, Terminal, good, load_json, needs_smollm2, scalar, sluice
 
 BENCH = os.environ["BENCH_FOLDER"]
 TINY = ["--hidden", "64", "--layers", "48", "--heads", "2", "--kv-heads", "1", "--head-dim", "32", "--ffn", "128"]
 WIDE_KV = ["--hidden", "256", "--layers", "6", "--heads", "8", "--kv-heads", "8", "--head-dim", "64", "--ffn", "512"]
+EXPERTS = f"{DATA}/gguf/qwen3moe-small-Q4_0/qwen3moe-small-Q4_0.gguf"
 SWITCHED = ("fusion", "mode", "kv-type")
 try:
     import numpy  # noqa: F401
@@ -71,6 +72,14 @@ class AddsUp(unittest.TestCase):
             rows = {r["name"]: r["bytes"] for r in j["decode"]["all"]["operations"]}
             bytes_of[fusion] = rows["attention"] if fusion == "all" else rows["scores"] + rows["weighted_sum"]
         self.assertEqual(bytes_of["all"], bytes_of["none"])
+
+    def test_picks_of_experts(self):
+        """Of the counted runs alone; those of one phase are not those of the other."""
+        j = profile(EXPERTS, "-p", "24", "-n", "5", "-r", "2", "-t", "2")
+        for phase, tokens in (("prefill", 24), ("decode", 5)):
+            layers = j[phase]["experts"]["layers"]
+            self.assertEqual([sum(layer["picks"]) for layer in layers], [2 * 2 * tokens] * 2)
+        self.assertNotIn("experts", profile(LLAMA, "-p", "4", "-n", "1", "-r", "1", "-t", "1")["decode"])
 
     def test_table(self):
         text = good("profile", LLAMA, "-p", "8", "-n", "2", "-r", "1", "-t", "1").text

@@ -3,6 +3,7 @@
 
 #include <inttypes.h>
 #include <jansson.h>
+#include <math.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdbool.h>
@@ -350,6 +351,45 @@ static void test_account(void **state)
 
 /* ---- file --------------------------------------------------------------------------------- */
 
+static void test_picks(void **state)
+{
+    (void)state;
+    sl_err err = { 0 };
+    static const uint64_t none[4] = { 0 }, one[4] = { 0, 0, 7, 0 }, even[4] = { 5, 5, 5, 5 }, most[4] = { 1, 3, 1, 3 };
+    sl_expert_load l = sl_expert_load_of(none, 4);
+    assert_true(l.picks == 0 && l.used == 0 && l.most_share == 0.0 && l.entropy == 0.0);
+    l = sl_expert_load_of(one, 4);
+    assert_true(l.picks == 7 && l.used == 1 && l.most == 2 && l.most_share == 1.0 && l.entropy == 0.0);
+    l = sl_expert_load_of(even, 4);
+    assert_true(l.picks == 20 && l.used == 4 && l.most == 0 && l.entropy == 2.0);
+    l = sl_expert_load_of(most, 4);
+    assert_true(l.most == 1 && l.most_share == 0.375 && fabs(l.entropy - 1.811278) < 1e-6);
+
+    sl_trace *t = make(1, 4);
+    sl_trace_add_picks(t, 3, 1, 9); /* nobody asked to count */
+    assert_int_equal(sl_trace_get_experts(t)->n_experts, 0);
+    sl_mem_fail_after(0);
+    assert_int_equal(sl_trace_count_experts(t, 3, 4, &err), SL_ENOMEM);
+    sl_mem_fail_after(-1);
+    assert_int_equal(sl_trace_count_experts(t, SIZE_MAX / 2, 4, &err), SL_ENOMEM);
+    assert_int_equal(sl_trace_count_experts(t, 3, 4, &err), SL_OK);
+    sl_trace_add_picks(t, 2, 3, 5);
+    sl_trace_add_picks(t, 2, 3, 1);
+    sl_trace_add_picks(t, 0, 1, 2);
+    add(t, 0, "a", SL_SPAN_OP, 1000, 2000);
+    char *text = text_of(sl_trace_write, t);
+    json_t *list = json_loads(text, 0, NULL);
+    assert_int_equal(json_array_size(list), 2 + 2); /* a layer without picks has no event */
+    int layer = 0, picks[4] = { 0 };
+    assert_int_equal(json_unpack(json_array_get(list, 3), "{s:{s:i, s:[i, i, i, i]}}", "args", "layer", &layer, "picks",
+                                 &picks[0], &picks[1], &picks[2], &picks[3]),
+                     0);
+    assert_true(layer == 2 && picks[0] == 0 && picks[1] == 0 && picks[2] == 0 && picks[3] == 6);
+    json_decref(list);
+    free(text);
+    sl_trace_destroy(t);
+}
+
 static void test_chrome(void **state)
 {
     (void)state;
@@ -482,6 +522,7 @@ int main(void)
         cmocka_unit_test(test_summary_by_hand),
         cmocka_unit_test(test_summary_adds_up),
         cmocka_unit_test(test_experts),
+        cmocka_unit_test(test_picks),
         cmocka_unit_test(test_summary_of_a_full_ring),
         cmocka_unit_test(test_summary_without_steps),
         cmocka_unit_test(test_summary_many_rows),
