@@ -2,29 +2,26 @@
 #include "kernels/avx2/quantize_in.h"
 
 #include <assert.h>
+#include <string.h>
 
 #include "quant/blocks.h"
 
-static inline void store_two(int16_t out[2], __m128i v)
+/* sl_act.half and .eight of a group; returns the sum of all. */
+static inline int sums(int16_t half[2], int16_t eight[2], __m256i q)
 {
-    out[0] = (int16_t)_mm_extract_epi32(v, 0);
-    out[1] = (int16_t)_mm_extract_epi32(v, 1);
-}
-
-static inline __m128i add_halves(__m256i v)
-{
-    return _mm_add_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
-}
-
-/* sl_act.half and .eight of a group. */
-static inline void sums(int16_t half[2], int16_t eight[2], __m256i lo, __m256i hi)
-{
-    const __m256i ones = _mm256_set1_epi16(1);
-    const __m256i a = _mm256_madd_epi16(lo, ones), b = _mm256_madd_epi16(hi, ones); /* of two neighbours */
-    const __m128i halves = add_halves(_mm256_hadd_epi32(a, b));
-    store_two(half, _mm_hadd_epi32(halves, halves));
-    const __m128i turns = add_halves(_mm256_add_epi32(a, b));
-    store_two(eight, _mm_slli_epi32(_mm_add_epi32(turns, _mm_shuffle_epi32(turns, _MM_SHUFFLE(1, 0, 3, 2))), 3));
+    /* Of two neighbours; then, in every 32 bits of a half, of its even and of its odd pairs. */
+    __m256i v = _mm256_maddubs_epi16(_mm256_set1_epi8(1), q);
+    v = _mm256_add_epi16(v, _mm256_shuffle_epi32(v, _MM_SHUFFLE(1, 0, 3, 2)));
+    v = _mm256_add_epi16(v, _mm256_shuffle_epi32(v, _MM_SHUFFLE(2, 3, 0, 1)));
+    const __m128i turns = _mm_add_epi16(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1));
+    const int32_t both = _mm_cvtsi128_si32(_mm_slli_epi16(turns, 3));
+    memcpy(eight, &both, sizeof both);
+    const __m256i h = _mm256_madd_epi16(v, _mm256_set1_epi16(1));
+    const int first = _mm_cvtsi128_si32(_mm256_castsi256_si128(h));
+    const int second = _mm_cvtsi128_si32(_mm256_extracti128_si256(h, 1));
+    half[0] = (int16_t)first;
+    half[1] = (int16_t)second;
+    return first + second;
 }
 
 static float scale_of_row(const float *row, size_t K)
@@ -48,18 +45,14 @@ static inline void quantize_row(const sl_act *act, size_t t)
         load_group(x, row + k, n);
         const float d = act->token ? of_row : scale_of(top_bits(x));
         const __m256i q = quantize_group(x, d);
-        const __m256i lo = _mm256_cvtepi8_epi16(_mm256_castsi256_si128(q));
-        const __m256i hi = _mm256_cvtepi8_epi16(_mm256_extracti128_si256(q, 1));
-        int16_t *half = act->half + 2 * at;
-        sums(half, act->eight + 2 * at, lo, hi);
-
         _mm256_storeu_si256((__m256i *)(act->q8 + at * SL_GROUP), q);
         if (act->q16) {
-            _mm256_storeu_si256((__m256i *)(act->q16 + at * SL_GROUP), lo);
-            _mm256_storeu_si256((__m256i *)(act->q16 + at * SL_GROUP + 16), hi);
+            int16_t *wide = act->q16 + at * SL_GROUP;
+            _mm256_storeu_si256((__m256i *)wide, _mm256_cvtepi8_epi16(_mm256_castsi256_si128(q)));
+            _mm256_storeu_si256((__m256i *)(wide + 16), _mm256_cvtepi8_epi16(_mm256_extracti128_si256(q, 1)));
         }
         act->d[at] = d;
-        act->dsum[at] = d * (float)(half[0] + half[1]);
+        act->dsum[at] = d * (float)sums(act->half + 2 * at, act->eight + 2 * at, q);
     }
 }
 
