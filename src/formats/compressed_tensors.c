@@ -212,7 +212,7 @@ static sl_status read_schemes(settings *s, sl_quantized *q, const sl_json *confi
     return rc;
 }
 
-static sl_status open(sl_quantized *q, const sl_json *config, sl_err *err)
+static sl_status open_settings(sl_quantized *q, const sl_json *config, sl_err *err)
 {
     static const char *const states[] = { "compressed", "frozen" };
     settings *s = sl_arena_alloc(&q->arena, 1, sizeof *s);
@@ -406,7 +406,7 @@ const sl_quant_method sl_method_compressed_tensors = {
     .parts = parts,
     .n_parts = N_PARTS,
     .result = ".weight",
-    .open = open,
+    .open = open_settings,
     .join = join,
     .close = close_settings,
 };

@@ -1,6 +1,5 @@
 #include "formats/quantized_in.h"
 
-#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 #include "base/num.h"
@@ -146,11 +145,12 @@ static sl_status join_shards(sl_quantized *q, const sl_shards *s, sl_err *err)
     sl_status rc;
     for (size_t i = 0; i < s->n_tensors; i++)
         longest = SL_MAX(longest, s->name[i].len);
+    size_t suffix = strlen(q->method->result);
     for (size_t i = 0; i < q->method->n_parts; i++)
-        assert(strlen(q->method->parts[i].suffix) <= SL_SHOW_MAX && strlen(q->method->result) <= SL_SHOW_MAX);
+        suffix = SL_MAX(suffix, strlen(q->method->parts[i].suffix));
     q->tensor = sl_arena_alloc(&q->arena, s->n_tensors, sizeof *q->tensor);
     q->name = sl_arena_alloc(&q->arena, s->n_tensors, sizeof *q->name);
-    const joining j = { q, s, sl_arena_alloc(&q->arena, longest + SL_SHOW_MAX, 1), err };
+    const joining j = { q, s, sl_arena_alloc(&q->arena, longest + suffix + 1, 1), err };
     if (!q->tensor || !q->name || !j.room)
         return sl_fail(err, SL_ENOMEM, "no memory for a list of %zu tensors", s->n_tensors);
     if ((rc = join_all(&j)))

@@ -166,11 +166,12 @@ static void decode_parts(float *out, const sl_quant *q, const sl_tensor *w, size
 static size_t group_size(const ca *c, const shape *s, bool any)
 {
     const size_t whole[] = { 32, 64, 96, 128, 256, s->K }, others[] = { 8, 24, 40, 100, 128, s->K };
+    const size_t plain[] = { s->K, 160, 32, 128 }; /* the last group may be short */
     if (c->bench)
         return 32;
     if (s->kind == DATA_ONE_GROUP)
         return (any ? others : whole)[s->R % 6];
-    return any ? 24 : s->R % 4 == 0 ? s->K : s->K % 128 == 0 && s->R % 2 ? 128 : 32;
+    return any ? 24 : plain[s->R % 4];
 }
 
 /* Numbers with scales beside them, laid out in one of the ways that checkpoints have. */

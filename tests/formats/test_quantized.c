@@ -203,6 +203,7 @@ static const kind kinds[] = {
     { .bits = 4, .rows = 5, .cols = 64, .group = 32, .scale = "BF16", .shape = "I32", .format = SL_FORMAT_INT4 },
     { .bits = 4, .rows = 24, .cols = 320, .group = 64, .scale = "F16", .shape = "I64", .format = SL_FORMAT_INT4 },
     { .bits = 4, .rows = 9, .cols = 320, .group = 160, .scale = "F32", .format = SL_FORMAT_INT4 },
+    { .bits = 4, .rows = 9, .cols = 320, .group = 192, .scale = "BF16", .format = SL_FORMAT_INT4 },
     { .bits = 4, .rows = 9, .cols = 96, .scale = "F16", .shape = "I64", .format = SL_FORMAT_INT4 },
     { .bits = 4, .rows = 9, .cols = 96, .scale = "F16", .flat = true, .format = SL_FORMAT_INT4 },
     { .bits = 4, .rows = 3, .cols = 96, .group = SIZE_MAX, .scale = "BF16", .flat = true, .format = SL_FORMAT_INT4 },

@@ -2,6 +2,7 @@
 #ifndef SL_KERNELS_AVX2_SCALES_IN_H
 #define SL_KERNELS_AVX2_SCALES_IN_H
 
+#include <assert.h>
 #include "kernels/avx2/linear_in.h"
 #include "quant/scales.h"
 
@@ -25,14 +26,20 @@ SL_ALWAYS_INLINE scale_rows scale_rows_begin(const sl_tensor *w, size_t r0, size
 {
     const sl_scales *s = &w->scales;
     scale_rows x = { .s = s, .stored = sl_scales_row(s, r0), .r0 = r0, .r1 = r1, .next = k };
-    x.n_groups = s->col_bytes ? w->cols / s->group : 1;
-    x.g = x.n_groups > 1 ? k / s->group : 0;
+    x.n_groups = s->col_bytes ? sl_div_up(w->cols, s->group) : 1;
+    x.g = s->col_bytes ? k / s->group : 0;
     x.one_word = x.stored % 8 == 0 && s->skip == 0;
     for (size_t i = 0; i < SL_PANEL_ROWS; i++) {
         const size_t row = sl_scales_row(s, SL_MIN(r0 + i, r1 - 1));
         x.row[i] = (const uint8_t *)s->scale + (s->rows == 1 ? row : row / s->rows) * s->row_bytes;
     }
     return x;
+}
+
+/* 8 words of one group, to floats. */
+SL_ALWAYS_INLINE __m256 from_words(__m128i v, bool f16)
+{
+    return f16 ? _mm256_cvtph_ps(v) : _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(v), 16));
 }
 
 SL_ALWAYS_INLINE __m256 load_scales(const scale_rows *x, size_t at)
@@ -43,20 +50,11 @@ SL_ALWAYS_INLINE __m256 load_scales(const scale_rows *x, size_t at)
     case SL_SCALE_F16:
         return halves(x->row, at);
     case SL_SCALE_BF16:
-        return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(words(x->row, at)), 16));
     case SL_SCALE_E8M0:
         break;
     }
-    float d[SL_PANEL_ROWS];
-    for (size_t i = 0; i < SL_PANEL_ROWS; i++)
-        d[i] = sl_scales_at(x->s, SL_MIN(x->r0 + i, x->r1 - 1), at / SL_MAX(x->s->col_bytes, (size_t)1));
-    return _mm256_loadu_ps(d);
-}
-
-/* 8 words of one group, to floats. */
-SL_ALWAYS_INLINE __m256 from_words(__m128i v, bool f16)
-{
-    return f16 ? _mm256_cvtph_ps(v) : _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(v), 16));
+    assert(x->s->type == SL_SCALE_BF16); /* powers of two go with other numbers */
+    return from_words(words(x->row, at), false);
 }
 
 /* Words at `at` of 8 rows, 8 of each, turned: the rows of one group beside each other. */
