@@ -36,6 +36,12 @@ class Program(unittest.TestCase):
         r = run(SLUICE, "bench", LLAMA, "-p", "8", "-n", "4", "-r", "1", "-t", "1")
         self.assertRegex(r.stdout, r"(?m)^pp8 .*\n^tg4 ")
 
+    def test_deploy_files(self):
+        files = sorted(p.name for p in place("datadir", "sluice", "deploy").iterdir())
+        self.assertEqual(files, sorted(p.name for p in (SOURCE / "deploy").glob("*.yaml")))
+        r = run(SLUICE, "info", LLAMA, "--deploy", place("datadir", "sluice", "deploy", "llama.yaml"))
+        self.assertIn("llama.yaml", r.stdout)
+
     def test_info(self):
         self.assertIn("llama", run(SLUICE, "info", LLAMA).stdout)
 
