@@ -12,6 +12,7 @@
 #include <string.h>
 #include "base/num.h"
 #include "models/net.h"
+#include "support/gguf_build.h"
 #include "support/hf_build.h"
 
 #define FLOATS TEST_DATA "/hf/gpt_oss/f32"
@@ -288,6 +289,114 @@ static void tensors_are_named(void **state)
         refused(&bad[i]);
 }
 
+/* ---- GGUF --------------------------------------------------------------------------- */
+
+#define GB_LAYERS 3 /* D 8, 2 heads of 4 on 1, 3 experts of width 6, 5 tokens */
+
+/* `without`: a key or the end of a tensor's name that is left out. */
+static const char *make_gguf(gguf_build *b, const char *without)
+{
+    static const struct {
+        const char *key;
+        uint32_t value;
+    } keys[] = { { "block_count", GB_LAYERS },
+                 { "context_length", 4096 },
+                 { "embedding_length", 8 },
+                 { "attention.head_count", 2 },
+                 { "attention.head_count_kv", 1 },
+                 { "attention.sliding_window", 16 },
+                 { "expert_count", 3 },
+                 { "expert_used_count", 2 },
+                 { "expert_feed_forward_length", 6 },
+                 { "rope.scaling.original_context_length", 128 } };
+    static const struct {
+        const char *name;
+        uint64_t dims[3];
+    } rows[] = { { "attn_norm.weight", { 8 } },
+                 { "attn_q.weight", { 8, 8 } },
+                 { "attn_q.bias", { 8 } },
+                 { "attn_k.weight", { 8, 4 } },
+                 { "attn_k.bias", { 4 } },
+                 { "attn_v.weight", { 8, 4 } },
+                 { "attn_v.bias", { 4 } },
+                 { "attn_output.weight", { 8, 8 } },
+                 { "attn_output.bias", { 8 } },
+                 { "attn_sinks.weight", { 2 } },
+                 { "post_attention_norm.weight", { 8 } },
+                 { "ffn_gate_inp.weight", { 8, 3 } },
+                 { "ffn_gate_inp.bias", { 3 } },
+                 { "ffn_gate_exps.weight", { 8, 6, 3 } },
+                 { "ffn_gate_exps.bias", { 6, 3 } },
+                 { "ffn_up_exps.weight", { 8, 6, 3 } },
+                 { "ffn_up_exps.bias", { 6, 3 } },
+                 { "ffn_down_exps.weight", { 6, 8, 3 } },
+                 { "ffn_down_exps.bias", { 8, 3 } } };
+    uint64_t at = 0;
+    char name[96];
+    gb_begin(b, 3);
+    gb_key_str(b, "general.architecture", "gpt-oss");
+    for (size_t i = 0; i < SL_COUNT(keys); i++) {
+        snprintf(name, sizeof name, "gpt-oss.%s", keys[i].key);
+        if (!without || strcmp(keys[i].key, without) != 0)
+            gb_key_u32(b, name, keys[i].value);
+    }
+    gb_f32(gb_key(b, "gpt-oss.attention.layer_norm_rms_epsilon", SL_GGUF_F32), 1e-5f);
+    gb_f32(gb_key(b, "gpt-oss.rope.freq_base", SL_GGUF_F32), 150000.0f);
+    gb_f32(gb_key(b, "gpt-oss.rope.scaling.factor", SL_GGUF_F32), 32.0f);
+    gb_key_str(b, "gpt-oss.rope.scaling.type", "yarn");
+    gb_tensor(b, "token_embd.weight", 0, at, 2, (uint64_t[]){ 8, 5 });
+    gb_tensor(b, "output.weight", 0, at += 160, 2, (uint64_t[]){ 8, 5 });
+    gb_tensor(b, "output_norm.weight", 0, at += 160, 1, (uint64_t[]){ 8 });
+    at += 32;
+    for (size_t i = 0; i < GB_LAYERS * SL_COUNT(rows); i++) {
+        const uint64_t *d = rows[i % SL_COUNT(rows)].dims;
+        const uint64_t n = d[0] * SL_MAX(d[1], 1u) * SL_MAX(d[2], 1u);
+        snprintf(name, sizeof name, "blk.%zu.%s", i / SL_COUNT(rows), rows[i % SL_COUNT(rows)].name);
+        if (without && strcmp(rows[i % SL_COUNT(rows)].name, without) == 0)
+            continue;
+        gb_tensor(b, name, 0, at, d[2] ? 3 : d[1] ? 2 : 1, d);
+        at += (n * sizeof(float) + 31) / 32 * 32;
+    }
+    gb_finish(b, (size_t)at);
+    return gb_path(b);
+}
+
+static void gguf_files(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *without, *says;
+    } bad[] = { { "expert_count", "key gpt-oss.expert_count is missing or 0" },
+                { "expert_used_count", "expert_used_count" },
+                { "expert_feed_forward_length", "expert_feed_forward_length" },
+                { "attn_sinks.weight", "missing tensor blk.0.attn_sinks.weight (architecture gpt_oss)" },
+                { "post_attention_norm.weight", "missing tensor blk.0.post_attention_norm.weight" },
+                { "attn_output.bias", "missing tensor blk.0.attn_output.bias" },
+                { "ffn_gate_inp.bias", "missing tensor blk.0.ffn_gate_inp.bias" },
+                { "ffn_up_exps.bias", "missing tensor blk.0.ffn_up_exps.bias" } };
+    gguf_build b = { 0 };
+    sl_net *net = NULL;
+    sl_err err = { 0 };
+    if (sl_net_load(&net, make_gguf(&b, NULL), NULL, &err))
+        fail_msg("%s", err.msg);
+    for (size_t l = 0; l < GB_LAYERS; l++)
+        assert_int_equal(net->layer[l].window, l % 2 ? 0 : 16);
+    assert_true(net->config.rope.scaling == SL_ROPE_YARN && net->config.rope.unrounded);
+    assert_true(net->config.router.score == SL_SCORE_PICKED && net->config.glu.limit == 7.0f);
+    const sl_mixture m = sl_net_mixture(net, &net->layer[1]);
+    assert_true(m.route_bias && m.gate_bias && m.up_bias && m.down_bias && m.gate[2].rows == 6);
+    assert_int_equal(net->widened_bytes, 0);
+    sl_net_free(net);
+    gb_free(&b);
+    for (size_t i = 0; i < SL_COUNT(bad); i++) {
+        b = (gguf_build){ 0 };
+        const sl_status rc = sl_net_load(&net, make_gguf(&b, bad[i].without), NULL, &err);
+        if (rc != SL_EFORMAT || !strstr(err.msg, bad[i].says))
+            fail_msg("without %s: %s \"%s\"", bad[i].without, sl_status_name(rc), err.msg);
+        gb_free(&b);
+    }
+}
+
 /* Described, and refused when it is to be run. */
 static void a_type_without_kernel(void **state)
 {
@@ -309,6 +418,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = { cmocka_unit_test(published_settings), cmocka_unit_test(what_is_copied),
                                         cmocka_unit_test(other_forms),        cmocka_unit_test(a_type_without_kernel),
-                                        cmocka_unit_test(settings_are_named), cmocka_unit_test(tensors_are_named) };
+                                        cmocka_unit_test(gguf_files),         cmocka_unit_test(settings_are_named),
+                                        cmocka_unit_test(tensors_are_named) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
