@@ -84,11 +84,8 @@ static sl_status set(const char *path, const sl_deploy_option *o, const sl_opt *
         return sl_fail(err, SL_EINVAL, "%s no value; %s expected", place, want);
     if (want)
         return sl_fail(err, SL_EINVAL, "%s \"%.60s\" is %s; %s expected", place, o->value, o->is, want);
-    if (row->kind == SL_OPT_FLAG) {
-        if (strchr("tT", *o->value))
-            sl_options_set(row, place, NULL, values, err);
-        return SL_OK;
-    }
+    if (row->kind == SL_OPT_FLAG)
+        return sl_options_set(row, place, strchr("tT", *o->value) ? "true" : "false", values, err);
     return sl_options_set(row, place, o->value, values, err);
 }
 

@@ -119,8 +119,13 @@ static sl_exit read_deploy(const sl_command *c, int argc, char **argv, sl_args *
     free_words(args, rest);
     *args = sl_args_default;
     args->deploy_file = file;
-    const sl_exit code = sl_cli_deploy_read(c, args);
-    return code ? code : read_options(c, argc, argv, args, rest);
+    sl_exit code = sl_cli_deploy_read(c, args);
+    const char *weights = args->weights;
+    const bool no_mmap = args->no_mmap;
+    code = code ? code : read_options(c, argc, argv, args, rest);
+    if (args->no_mmap && !no_mmap && args->weights == weights) /* --no-mmap is another word for --weights */
+        args->weights = NULL;
+    return code;
 }
 
 static sl_exit run_command(const sl_command *c, int argc, char **argv)

@@ -155,7 +155,7 @@ sl_status sl_options_set(const sl_opt *o, const char *shown, const char *value, 
     double d = 0.0;
     switch (o->kind) {
     case SL_OPT_FLAG:
-        *(bool *)at = true;
+        *(bool *)at = !value || strcmp(value, "false") != 0;
         return SL_OK;
     case SL_OPT_TEXT:
         *(const char **)at = value;
@@ -203,7 +203,7 @@ sl_status sl_options_parse(const sl_opt_group *groups, int argc, char **argv, vo
         snprintf(shown, sizeof shown, "%.*s", (int)strcspn(arg, "="), arg);
         if (!o)
             rc = unknown(groups, arg, err);
-        else if (o->kind == SL_OPT_FLAG && value)
+        else if (o->kind == SL_OPT_FLAG && value && strcmp(value, "true") != 0 && strcmp(value, "false") != 0)
             rc = sl_fail(err, SL_EINVAL, "%s takes no value", shown);
         else if (o->kind != SL_OPT_FLAG && !value && i + 1 == argc)
             rc = sl_fail(err, SL_EINVAL, "%s needs a value: %s", shown, o->arg);

@@ -15,7 +15,7 @@
 #include "base/str.h"
 
 typedef enum sl_opt_kind {
-    SL_OPT_FLAG,  /* bool */
+    SL_OPT_FLAG,  /* bool; --name=false takes back what a deploy file says */
     SL_OPT_TEXT,  /* const char * */
     SL_OPT_LIST,  /* sl_words: may be given several times */
     SL_OPT_INT,   /* int64_t, min..max */
@@ -59,7 +59,7 @@ sl_status sl_options_parse(const sl_opt_group *groups, int argc, char **argv, vo
 const sl_opt *sl_options_find(const sl_opt_group *groups, const char *name); /* one of the long names; or NULL */
 /* The long name nearest to `name`, in `best`; NULL when none is near. */
 const char *sl_options_near(const sl_opt_group *groups, const char *name, char best[SL_OPT_NAME_MAX + 1]);
-/* Set what the row says. SL_EINVAL: "SHOWN VALUE: ..."; a flag has no value. */
+/* Set what the row says. SL_EINVAL: "SHOWN VALUE: ..."; of a flag "true", "false", or NULL, which is true. */
 sl_status sl_options_set(const sl_opt *row, const char *shown, const char *value, void *values, sl_err *err);
 
 /* The options as help shows them. */

@@ -7,7 +7,7 @@
 #include "base/str.h"
 #include "models/views.h"
 
-#define LOOKUPS_MAX ((size_t)1 << 22) /* of a survey; beyond, the first missing tensor has to do */
+#define LOOKUPS_MAX ((size_t)1 << 20) /* of a survey; beyond, the first missing tensor has to do */
 #define TEXT_MAX    360               /* of the list: a message has 508 bytes, its path among them */
 
 typedef struct survey {

@@ -60,6 +60,17 @@ class Deploy(unittest.TestCase):
         used = good("info", LLAMA, "--deploy", self.path, "--kv-type", "bf16", "--json").json["deploy"]["options"]
         self.assertEqual({k: v["used"] for k, v in used.items()}, {"kv-type": False, "threads": True, "ctx-size": True})
 
+    def test_flags_are_taken_back(self):
+        path = self.write("options: {no-mmap: true, check-tensors: true}\n")
+        self.assertIn("weights       45.2 KiB (copied", good("info", LLAMA, "--deploy", path).text)
+        self.assertIn("weights       45.2 KiB (mapped", good("info", LLAMA, "--deploy", path, "--no-mmap=false").text)
+        self.assertIn("(mapped", good("info", LLAMA, "--weights", "map", "--deploy", path).text)
+        self.assertIn("no-mmap: true  (the command line says otherwise)", good("info", LLAMA, "--no-mmap=false", "--deploy", path).text)
+        path = self.write("options: {weights: map}\n")
+        self.assertIn("(copied", good("info", LLAMA, "--no-mmap", "--deploy", path).text)
+        self.assertIn("(copied", good("info", LLAMA, "--no-mmap=true", "--deploy", path).text)
+        self.assertEqual(sluice("info", LLAMA, "--no-mmap=no").code, 2)
+
     def test_lists_and_words(self):
         """Every member counts; a word that YAML 1.1 takes for a boolean is the word where words are asked for."""
         run = ("run", LLAMA, "zq", "--no-template", "-n", "4", "-q", "--ignore-eos", "--temp", "0")
