@@ -38,7 +38,13 @@
     X(MXFP4_SPLIT, 32, 16)                                                                                             \
     X(F32_T, 1, 4)                                                                                                     \
     X(F16_T, 1, 2)                                                                                                     \
-    X(BF16_T, 1, 2)
+    X(BF16_T, 1, 2)                                                                                                    \
+    X(GPTQ4, 32, 16)                                                                                                   \
+    X(GPTQ4_ANY, 8, 4)                                                                                                 \
+    X(GPTQ8, 32, 32)                                                                                                   \
+    X(GPTQ8_ANY, 4, 4)                                                                                                 \
+    X(AWQ4, 32, 16)                                                                                                    \
+    X(F8_E4M3, 1, 1)
 
 typedef enum sl_format {
 #define SL_FORMAT_ENUM(name, block, bytes) SL_FORMAT_##name,

@@ -109,11 +109,34 @@ static size_t kv_read(const sl_model_info *i, size_t position_bytes, size_t n)
     return layer * ((i->n_layers - i->n_window_layers) * n + i->n_window_layers * SL_MIN(i->window, n));
 }
 
-static void print_engine(const sl_engine_info *e, const sl_model_info *i)
+/* Matrices in the formats of this model that no 8-bit activations go with, "F16, GPTQ4_ANY": floats, and ANY, whose
+ * columns have scales in no order. */
+static void f32_formats(const sl_model *m, size_t n_tensors, char *out, size_t size)
 {
+    static const char *const formats[] = { "F32",   "F16",       "BF16",      "F8_E4M3",  "Q2_K",
+                                           "NVFP4", "GPTQ4_ANY", "GPTQ8_ANY", "INT4_ANY", "INT8_ANY" };
+    size_t used = 0;
+    *out = '\0';
+    for (size_t f = 0; f < SL_COUNT(formats); f++) {
+        bool there = false;
+        for (size_t i = 0; i < n_tensors && !there; i++) {
+            sl_tensor_info t;
+            sl_model_tensor(m, i, &t);
+            there = t.n_dims > 1 && strcmp(t.format, formats[f]) == 0;
+        }
+        if (there && used < size)
+            used += (size_t)snprintf(out + used, size - used, "%s%s", used ? ", " : "", formats[f]);
+    }
+}
+
+static void print_engine(const sl_engine_info *e, const sl_model *m, const sl_model_info *i)
+{
+    char floats[128];
+    f32_formats(m, i->n_tensors, floats, sizeof floats);
+    const bool some = strcmp(e->act, "int8") == 0 && *floats;
     printf("\nexecution\n");
-    printf("  kernels       %s, activations %s%s\n", e->isa, e->act,
-           strcmp(e->act, "int8") == 0 ? " (f32 for F32, F16 and BF16 weights)" : "");
+    printf("  kernels       %s, activations %s%s%s%s\n", e->isa, e->act, some ? " (f32 for " : "", some ? floats : "",
+           some ? " weights)" : "");
     char why[256];
     sl_cpu_use use;
     sl_cpu_get_use(&use);
@@ -242,7 +265,7 @@ static sl_exit show(const sl_session *s, const sl_args *args)
     if (!info.unsupported && !sl_engine_estimate(s->model, &s->options, &memory, &err))
         print_memory(&memory, &s->options, sl_session_copies(s), &info);
     if (s->engine)
-        print_engine(&engine, &info);
+        print_engine(&engine, s->model, &info);
     else if (info.unsupported)
         printf("\nnot supported: tensor %s%s\n", info.unsupported, args->tensors ? "" : " (--tensors lists all)");
     return SL_EXIT_OK;

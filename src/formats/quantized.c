@@ -7,7 +7,8 @@
 
 #define CHUNK_BYTES ((size_t)64 << 10)
 
-static const sl_quant_method *const methods[] = { &sl_method_compressed_tensors, &sl_method_mxfp4 };
+static const sl_quant_method *const methods[] = { &sl_method_compressed_tensors, &sl_method_gptq, &sl_method_awq,
+                                                  &sl_method_fp8, &sl_method_mxfp4 };
 
 /* ---- which method ---------------------------------------------------------------------------- */
 

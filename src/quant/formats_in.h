@@ -49,7 +49,13 @@ bool sl_scale_ok_MXFP4_SPLIT(const sl_tensor *t, size_t r, size_t k);
     X(MXFP4_SPLIT, sl_group_MXFP4_SPLIT, false)                                                                        \
     X(F32_T, NULL, false)                                                                                              \
     X(F16_T, NULL, false)                                                                                              \
-    X(BF16_T, NULL, false)
+    X(BF16_T, NULL, false)                                                                                             \
+    X(GPTQ4, sl_group_GPTQ4, true)                                                                                     \
+    X(GPTQ4_ANY, NULL, false)                                                                                          \
+    X(GPTQ8, sl_group_GPTQ8, false)                                                                                    \
+    X(GPTQ8_ANY, NULL, false)                                                                                          \
+    X(AWQ4, sl_group_AWQ4, true)                                                                                       \
+    X(F8_E4M3, NULL, false)
 #define SL_SCALED(name, group, minima)                                                                                 \
     void sl_decode_##name(float *out, const sl_tensor *t, size_t r, size_t k0, size_t k1);
 SL_SCALED_LIST(SL_SCALED)
@@ -58,6 +64,9 @@ void sl_group_INT4(sl_quant_group *out, const sl_tensor *t, size_t r, size_t g);
 void sl_group_INT4_ZP(sl_quant_group *out, const sl_tensor *t, size_t r, size_t g);
 void sl_group_INT8(sl_quant_group *out, const sl_tensor *t, size_t r, size_t g);
 void sl_group_MXFP4_SPLIT(sl_quant_group *out, const sl_tensor *t, size_t r, size_t g);
+void sl_group_GPTQ4(sl_quant_group *out, const sl_tensor *t, size_t r, size_t g);
+void sl_group_GPTQ8(sl_quant_group *out, const sl_tensor *t, size_t r, size_t g);
+void sl_group_AWQ4(sl_quant_group *out, const sl_tensor *t, size_t r, size_t g);
 
 /* What a code of 4 bits stands for in IQ4_NL and IQ4_XS; in MXFP4 and NVFP4, doubled. */
 extern const int8_t sl_iq4_values[16], sl_e2m1_values[16];

@@ -2,7 +2,7 @@
  * same bits whatever the number of tokens, the path and the blocks.
  *
  * Stored rows and activations end at a forbidden page, as a mapped file may. */
-#include "checkasm.h"
+#include "packed.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -269,6 +269,12 @@ static void make_columns(ca *c, product *p)
     p->w.col_bytes = s->R * parts * size;
 }
 
+static uint8_t number_byte(ca *c, const void *arg)
+{
+    const shape *s = arg;
+    return s->kind < DATA_ENDS_MIXED ? (uint8_t)ca_rand(c) : end_byte(c, s);
+}
+
 static void make_rows(ca *c, product *p)
 {
     const shape *s = p->s;
@@ -290,7 +296,12 @@ static void make_rows(ca *c, product *p)
 static void make_weights(ca *c, product *p)
 {
     const shape *s = p->s;
-    (by_columns(s->format) ? make_columns : s->format == SL_FORMAT_MXFP4_SPLIT ? make_split : make_rows)(c, p);
+    if (s->format >= SL_FORMAT_GPTQ4) {
+        p->w = (sl_tensor){ .format = s->format, .rows = s->R, .cols = s->K };
+        ca_packed(c, &p->w, number_byte, s, s->kind >= DATA_ENDS_MIXED);
+    } else {
+        (by_columns(s->format) ? make_columns : s->format == SL_FORMAT_MXFP4_SPLIT ? make_split : make_rows)(c, p);
+    }
     if (c->bench)
         return;
     p->values = ca_buf(c, s->R * s->K * sizeof *p->values);
@@ -497,13 +508,20 @@ static void check_bits(ca *c, const void *arg)
 
 /* ---- time --------------------------------------------------------------------- */
 
+/* Of the numbers, without scales beside them. */
+static size_t stored_bytes(const shape *s)
+{
+    const sl_quant *q = sl_quant_get(s->format);
+    return s->R * (s->K / q->block * q->block_bytes);
+}
+
 static void bench(ca *c, const void *arg)
 {
     const shape *s = arg;
     product p = make(c, s, sl_linear_needs(c->k, s->act, s->format, s->T));
     run(&p);
     const ca_roof roof = { .data = p.w.data,
-                           .bytes = s->R * sl_tensor_row_cost(&p.w),
+                           .bytes = stored_bytes(s),
                            .ops = 2 * (double)s->R * (double)s->K * (double)s->T,
                            .peak = sl_peak_of(sl_format_name(s->format), s->act == SL_ACT_Q8) };
     ca_time_roof(c, run, &p, &roof);

@@ -188,7 +188,6 @@ static void faults_are_named(void **state)
         { "{\"routed_scaling_factor\": \"2\"}", SL_EFORMAT, "routed_scaling_factor" },
         { "{\"routed_scaling_factor\": 1e39}", SL_EFORMAT, "routed_scaling_factor" },
         { "{\"rope_scaling\": {" YARN ", \"factor\": 40, \"mscale_all_dim\": -1}}", SL_EFORMAT, "mscale_all_dim" },
-        { "{\"quantization_config\": {\"quant_method\": \"fp8\"}}", SL_EUNSUPPORTED, "fp8" },
         { "{\"architectures\": [\"KimiK2ForCausalLM\"]}", SL_EUNSUPPORTED, "DeepseekV3ForCausalLM" },
         { "{\"model_type\": \"llama\", \"architectures\": [\"LlamaForCausalLM\"]}", SL_EUNSUPPORTED,
           "n_routed_experts" },

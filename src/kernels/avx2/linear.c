@@ -18,4 +18,6 @@ void sl_linear_init_avx2(sl_kernels *k)
     sl_linear_init_avx2_scaled(k);
     sl_linear_init_avx2_mxfp4(k);
     sl_linear_init_avx2_columns(k);
+    sl_linear_init_avx2_gptq(k);
+    sl_linear_init_avx2_f8(k);
 }

@@ -22,29 +22,6 @@ SL_ALWAYS_INLINE __m256 load_column(const uint8_t *const row[SL_PANEL_ROWS], siz
     return _mm256_loadu_ps(v);
 }
 
-/* v[j] becomes what was lane j of each. */
-SL_ALWAYS_INLINE void transpose8(__m256 v[8])
-{
-    __m256 a[8], b[8];
-    UNROLL
-    for (size_t i = 0; i < 4; i++) {
-        a[2 * i] = _mm256_unpacklo_ps(v[2 * i], v[2 * i + 1]);
-        a[2 * i + 1] = _mm256_unpackhi_ps(v[2 * i], v[2 * i + 1]);
-    }
-    UNROLL
-    for (size_t i = 0; i < 8; i += 4) {
-        b[i] = _mm256_shuffle_ps(a[i], a[i + 2], 0x44);
-        b[i + 1] = _mm256_shuffle_ps(a[i], a[i + 2], 0xee);
-        b[i + 2] = _mm256_shuffle_ps(a[i + 1], a[i + 3], 0x44);
-        b[i + 3] = _mm256_shuffle_ps(a[i + 1], a[i + 3], 0xee);
-    }
-    UNROLL
-    for (size_t i = 0; i < 4; i++) {
-        v[i] = _mm256_permute2f128_ps(b[i], b[i + 4], 0x20);
-        v[i + 4] = _mm256_permute2f128_ps(b[i], b[i + 4], 0x31);
-    }
-}
-
 SL_ALWAYS_INLINE void decode(void *dst, const sl_tensor *w, size_t r0, size_t r1, size_t k0, size_t k1, sl_format f)
 {
     const uint8_t *row[SL_PANEL_ROWS];

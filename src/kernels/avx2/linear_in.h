@@ -23,6 +23,8 @@ void sl_linear_init_avx2_int8(sl_kernels *k);
 void sl_linear_init_avx2_scaled(sl_kernels *k); /* f32 of those two */
 void sl_linear_init_avx2_mxfp4(sl_kernels *k);
 void sl_linear_init_avx2_columns(sl_kernels *k);
+void sl_linear_init_avx2_gptq(sl_kernels *k);
+void sl_linear_init_avx2_f8(sl_kernels *k);
 
 sl_panel_micro_fn sl_micro_f32_avx2; /* linear_f32.c; what reads stored rows for it is in rows_f32.c */
 
@@ -110,6 +112,29 @@ SL_ALWAYS_INLINE __m256 halves(const uint8_t *const row[SL_PANEL_ROWS], size_t a
 /* Take sums in the order as written: left alone, compilers reorder integer sums of unrolled
  * loops into trees, whose many partial sums go through the stack. */
 #define IN_ORDER(v) __asm__("" : "+x"(v))
+
+/* v[j] becomes what was lane j of each. */
+SL_ALWAYS_INLINE void transpose8(__m256 v[8])
+{
+    __m256 a[8], b[8];
+    UNROLL
+    for (size_t i = 0; i < 4; i++) {
+        a[2 * i] = _mm256_unpacklo_ps(v[2 * i], v[2 * i + 1]);
+        a[2 * i + 1] = _mm256_unpackhi_ps(v[2 * i], v[2 * i + 1]);
+    }
+    UNROLL
+    for (size_t i = 0; i < 8; i += 4) {
+        b[i] = _mm256_shuffle_ps(a[i], a[i + 2], 0x44);
+        b[i + 1] = _mm256_shuffle_ps(a[i], a[i + 2], 0xee);
+        b[i + 2] = _mm256_shuffle_ps(a[i + 1], a[i + 3], 0x44);
+        b[i + 3] = _mm256_shuffle_ps(a[i + 1], a[i + 3], 0xee);
+    }
+    UNROLL
+    for (size_t i = 0; i < 4; i++) {
+        v[i] = _mm256_permute2f128_ps(b[i], b[i + 4], 0x20);
+        v[i + 4] = _mm256_permute2f128_ps(b[i], b[i + 4], 0x31);
+    }
+}
 
 /* 4 bytes in every element. */
 SL_ALWAYS_INLINE __m256i broadcast4(const void *p)

@@ -1,0 +1,134 @@
+/* rows_f8.c - panel type f32: rows of F8_E4M3 with scales beside them. What the bits mean is in quant/fp8.c; what is
+ * added up, and in which order, in linear_f32.c.
+ *
+ * A byte shifted into a half float is 2^-8 of its value, the subnormal ones too, so that no table is needed; 2^8 is
+ * taken into the scale. That is exact for scales below 2^120. A code that is no number counts as 480 here. */
+#include "kernels/avx2/linear_in.h"
+
+#define ROWS       4 /* that narrow takes at once */
+#define NARROW_MAX 3
+
+/* 8 numbers, times 2^-8. */
+SL_ALWAYS_INLINE __m256 load_eight(const uint8_t *p)
+{
+    const __m128i v = _mm_cvtepi8_epi16(_mm_loadl_epi64((const __m128i *)(const void *)p));
+    /* sign in bits 15 .. 7, exponent and mantissa below it: as a half, the sign must not stand twice */
+    return _mm256_cvtph_ps(_mm_and_si128(_mm_slli_epi16(v, 7), _mm_set1_epi16((short)0xbfff)));
+}
+
+/* The last n <= 8 of a row, then zeros. The row may end where its memory ends. */
+SL_ALWAYS_INLINE __m256 load_last(const uint8_t *p, size_t n)
+{
+    uint8_t b[8] = { 0 };
+    memcpy(b, p, n);
+    return load_eight(b);
+}
+
+/* The scale of row r in column k, times 2^8. */
+static float scale_at(const sl_tensor *w, size_t r, size_t k)
+{
+    const sl_scales *s = &w->scales;
+    const uint8_t *p =
+        (const uint8_t *)s->scale + (s->first + r) / s->rows * s->row_bytes + k / s->group * s->col_bytes;
+    const float d = s->type == SL_SCALE_F32   ? sl_f32_from_bits(sl_load_le32(p))
+                    : s->type == SL_SCALE_F16 ? sl_f32_from_f16(sl_load_le16(p))
+                                              : sl_f32_from_bf16(sl_load_le16(p));
+    return d * 0x1p8f;
+}
+
+/* Of n rows from r0 on, at or past r1 the last one. */
+static void load_scales(__m256 *d, const sl_tensor *w, size_t r0, size_t r1, size_t k, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        d[i] = _mm256_set1_ps(scale_at(w, SL_MIN(r0 + i, r1 - 1), k));
+}
+
+/* Whether columns from k on have other scales than those before. */
+SL_ALWAYS_INLINE bool turns(const sl_tensor *w, size_t k, size_t k0)
+{
+    return k == k0 || k % w->scales.group == 0;
+}
+
+static void decode(void *dst, const sl_tensor *w, size_t r0, size_t r1, size_t k0, size_t k1)
+{
+    const uint8_t *row[SL_PANEL_ROWS];
+    row_pointers(row, w, r0, r1);
+    __m256 d[SL_PANEL_ROWS] = { 0 };
+    float *out = dst;
+    for (size_t k = k0; k < k1; k += 8) {
+        if (k % SL_GROUP == 0 && turns(w, k, k0))
+            load_scales(d, w, r0, r1, k, SL_PANEL_ROWS);
+        for (size_t i = 0; i < SL_PANEL_ROWS; i++, out += 8) {
+            const __m256 v = k1 - k < 8 ? load_last(row[i] + k, k1 - k) : load_eight(row[i] + k);
+            _mm256_storeu_ps(out, _mm256_mul_ps(v, d[i]));
+        }
+    }
+}
+
+/* n tokens x 4 rows, asking for the next ones on the way. n is a constant. */
+SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const sl_act *x,
+                                  size_t t, size_t n)
+{
+    const uint8_t *row[SL_PANEL_ROWS];
+    row_pointers(row, w, r0, r1);
+    const float *a = x->f32 + t * x->ldf;
+    const size_t whole = x->K / 8 * 8;
+    __m256 acc[3 * ROWS], d[ROWS] = { 0 };
+    UNROLL
+    for (size_t i = 0; i < n * ROWS; i++)
+        acc[i] = _mm256_setzero_ps();
+    for (size_t k = 0; k < whole; k += 8) {
+        if (k % SL_GROUP == 0) {
+            if (turns(w, k, 0))
+                load_scales(d, w, r0, r1, k, ROWS);
+            fetch_bytes(row[0] + ROWS * (w->row_bytes + k), ROWS * SL_GROUP);
+        }
+        UNROLL
+        for (size_t i = 0; i < ROWS; i++) {
+            const __m256 b = _mm256_mul_ps(load_eight(row[i] + k), d[i]);
+            UNROLL
+            for (size_t j = 0; j < n; j++)
+                acc[j * ROWS + i] = _mm256_fmadd_ps(b, _mm256_loadu_ps(a + j * x->ldf + k), acc[j * ROWS + i]);
+        }
+    }
+    const size_t left = x->K - whole;
+    if (left && whole % SL_GROUP == 0 && turns(w, whole, 0))
+        load_scales(d, w, r0, r1, whole, ROWS);
+    for (size_t i = 0; left && i < ROWS; i++) {
+        const __m256 b = _mm256_mul_ps(load_last(row[i] + whole, left), d[i]);
+        for (size_t j = 0; j < n; j++)
+            acc[j * ROWS + i] =
+                _mm256_fmadd_ps(b, _mm256_maskload_ps(a + j * x->ldf + whole, lanes8(left)), acc[j * ROWS + i]);
+    }
+    UNROLL
+    for (size_t j = 0; j < n; j++)
+        _mm_maskstore_ps(y + j * ldy, lanes4(SL_MIN(ROWS, r1 - r0)), reduce4(acc + j * ROWS));
+}
+
+static void narrow(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const sl_act *x, size_t t0,
+                   size_t t1)
+{
+    for (size_t r = r0; r < r1; r += ROWS, y += ROWS)
+        switch (t1 - t0) {
+        case 1:
+            narrow_tile(y, ldy, w, r, r1, x, t0, 1);
+            break;
+        case 2:
+            narrow_tile(y, ldy, w, r, r1, x, t0, 2);
+            break;
+        default:
+            narrow_tile(y, ldy, w, r, r1, x, t0, NARROW_MAX);
+            break;
+        }
+}
+
+void sl_linear_init_avx2_f8(sl_kernels *k)
+{
+    for (size_t act = 0; act < SL_ACT_COUNT; act++) {
+        sl_panel *p = &k->panel[SL_FORMAT_F8_E4M3][act];
+        p->decode = decode;
+        p->narrow = narrow;
+        p->narrow_needs = SL_NEED_F32;
+        p->narrow_max = NARROW_MAX;
+    }
+}

@@ -1,0 +1,62 @@
+/* gptq.c - GPTQ: numbers of 4 or 8 bits stored [in][out], w = scale * (q - zero). A word of 32 bits holds 8 or 4
+ * neighbouring columns of a row, from the lowest bits on; words of neighbouring rows lie side by side, those of the
+ * next columns col_bytes behind. Zero points are packed along the rows; scales.offset is added to them: 1 in files of
+ * checkpoint_format "gptq", 0 in "gptq_v2".
+ * Source: Frantar et al. 2023, arXiv 2210.17323; the layout is that of AutoGPTQ's QuantLinear.pack. */
+#include "quant/formats_in.h"
+
+#include "base/num.h"
+#include "quant/scales.h"
+
+#define AT_ONCE 256
+
+static void numbers(int16_t *q, const sl_tensor *t, size_t r, size_t k0, size_t n, unsigned bits)
+{
+    const uint8_t *p = (const uint8_t *)t->data + (t->scales.first + r) * sizeof(uint32_t);
+    const size_t in_word = 32 / bits;
+    for (size_t i = 0; i < n; i++) {
+        const size_t k = k0 + i;
+        q[i] = (int16_t)(sl_load_le32(p + k / in_word * t->col_bytes) >> k % in_word * bits & ((1u << bits) - 1));
+    }
+}
+
+static void decode(float *out, const sl_tensor *t, size_t r, size_t k0, size_t k1, unsigned bits)
+{
+    for (size_t k = k0; k < k1; k += AT_ONCE) {
+        int16_t q[AT_ONCE];
+        const size_t n = SL_MIN((size_t)AT_ONCE, k1 - k);
+        numbers(q, t, r, k, n, bits);
+        sl_scales_apply(out + (k - k0), &t->scales, r, k, k + n, q, bits);
+    }
+}
+
+#define DECODE(id, bits)                                                                                               \
+    void sl_decode_##id(float *out, const sl_tensor *t, size_t r, size_t k0, size_t k1)                                \
+    {                                                                                                                  \
+        decode(out, t, r, k0, k1, bits);                                                                               \
+    }
+DECODE(GPTQ4, 4)
+DECODE(GPTQ4_ANY, 4)
+DECODE(GPTQ8, 8)
+DECODE(GPTQ8_ANY, 8)
+#undef DECODE
+
+void sl_group_GPTQ4(sl_quant_group *out, const sl_tensor *t, size_t r, size_t g)
+{
+    const size_t k = g * SL_GROUP, shared = sl_scales_group(&t->scales, k);
+    numbers(out->q, t, r, k, SL_GROUP, 4);
+    out->d = sl_scales_at(&t->scales, r, shared);
+    out->m = -(out->d * (float)sl_scales_zero(&t->scales, r, shared, 4));
+}
+
+/* Whole numbers take the zero point in: they are at most 256 either way. */
+void sl_group_GPTQ8(sl_quant_group *out, const sl_tensor *t, size_t r, size_t g)
+{
+    const size_t k = g * SL_GROUP, shared = sl_scales_group(&t->scales, k);
+    const int zero = sl_scales_zero(&t->scales, r, shared, 8);
+    numbers(out->q, t, r, k, SL_GROUP, 8);
+    for (size_t i = 0; i < SL_GROUP; i++)
+        out->q[i] = (int16_t)(out->q[i] - zero);
+    out->d = sl_scales_at(&t->scales, r, shared);
+    out->m = 0.0f;
+}
