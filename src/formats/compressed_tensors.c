@@ -3,6 +3,7 @@
  *   pack-quantized   X.weight_packed  s32 [rows][words]: 8 numbers of 4 bits in a word, or 4 of 8, the lowest bits
  *                                     first, offset by 8 or 128; X.weight_shape has the true size
  *   int-quantized    X.weight         s8 [rows][cols]
+ *   float-quantized  X.weight         E4M3 [rows][cols]; inputs, which it was made to round as well, are not rounded
  *   X.weight_scale        floats [rows][groups]; [rows][1]: of a row; [1]: of all
  *   X.weight_zero_point   s32, packed along the rows, where the numbers are not symmetric
  *   X.weight_g_idx        s32 [cols]: the group of each column ("actorder": "group")
@@ -34,6 +35,8 @@ typedef struct scheme {
     unsigned bits;     /* 4 or 8 */
     size_t group;      /* columns that share a scale; 0: a row's, SIZE_MAX: all */
     bool symmetric;    /* no zero points */
+    bool floats;       /* E4M3 */
+    size_t block;      /* rows that share a scale, of floats */
     bool token_inputs; /* inputs are rounded to 8 bits with a scale for each token */
 } scheme;
 
@@ -79,13 +82,13 @@ static sl_status one_of(const sl_json *object, const char *key, const char *cons
 /* The format's word, of a group or of all: *packed. */
 static sl_status read_format(const sl_json *object, bool *packed, sl_err *err)
 {
-    static const char *const words[] = { "pack-quantized", "int-quantized", "naive-quantized" };
+    static const char *const words[] = { "pack-quantized", "int-quantized", "naive-quantized", "float-quantized" };
     size_t which = SIZE_MAX;
     const sl_json *m = sl_json_get(object, "format");
     if (m && sl_json_is(m, "mixed-precision")) /* each group has its own */
         return SL_OK;
-    const sl_status rc =
-        one_of(object, "format", words, SL_COUNT(words), &which, "pack-quantized and int-quantized are", err);
+    const sl_status rc = one_of(object, "format", words, SL_COUNT(words), &which,
+                                "pack-quantized, int-quantized and float-quantized are", err);
     if (!rc && which != SIZE_MAX)
         *packed = which == 0;
     return rc;
@@ -125,6 +128,43 @@ static sl_status read_groups(const sl_json *args, scheme *s, sl_err *err)
     return SL_OK;
 }
 
+/* "block_structure": [rows, columns] */
+static sl_status read_block(const sl_json *args, scheme *s, sl_err *err)
+{
+    const sl_json *list = NULL;
+    int64_t rows = 0, cols = 0;
+    const sl_status rc = sl_json_get_list(args, "block_structure", true, &list, err);
+    if (rc)
+        return rc;
+    if (list->n != 2 || !sl_json_int(list->first, &rows) || !sl_json_int(list->first->next, &cols) || rows < 1 ||
+        rows > INT32_MAX || cols < 32 || cols > INT32_MAX || cols % 32 != 0)
+        return sl_json_fail(err, SL_EUNSUPPORTED, list, "rows and a multiple of 32 columns are supported");
+    s->block = (size_t)rows;
+    s->group = (size_t)cols;
+    return SL_OK;
+}
+
+/* Of E4M3; a scale of all or of rows tells itself by its shape. */
+static sl_status read_floats(const sl_json *args, scheme *s, sl_err *err)
+{
+    static const char *const strategies[] = { "tensor", "channel", "block" };
+    int64_t bits = 8;
+    size_t strategy = 0;
+    sl_status rc;
+    if (s->packed)
+        return refuse(sl_json_get(args, "type"), "whole numbers (int) are packed", err);
+    if ((rc = sl_json_get_int(args, "num_bits", false, &bits, err)) ||
+        (rc = one_of(args, "strategy", strategies, 3, &strategy, "tensor, channel and block are", err)) ||
+        (rc = must_not(args, "dynamic", "weights have scales of their own", err)))
+        return rc;
+    if (bits != 8)
+        return refuse(sl_json_get(args, "num_bits"), "floats of 8 bits are", err);
+    s->floats = true;
+    s->block = 1;
+    s->group = SIZE_MAX;
+    return strategy == 2 ? read_block(args, s, err) : SL_OK;
+}
+
 static sl_status read_weights(const sl_json *group, scheme *s, sl_err *err)
 {
     static const char *const keys[] = {
@@ -137,8 +177,12 @@ static sl_status read_weights(const sl_json *group, scheme *s, sl_err *err)
     sl_status rc = sl_json_get_object(group, "weights", true, &args, err);
     if (rc)
         return rc;
-    if ((rc = sl_json_only(args, keys, err)) || (rc = read_bits(args, 4, &s->bits, err)) ||
-        (rc = read_groups(args, s, err)) || (rc = sl_json_get_bool(args, "symmetric", false, &s->symmetric, err)) ||
+    if ((rc = sl_json_only(args, keys, err)))
+        return rc;
+    if (sl_json_is(sl_json_get(args, "type"), "float"))
+        return read_floats(args, s, err);
+    if ((rc = read_bits(args, 4, &s->bits, err)) || (rc = read_groups(args, s, err)) ||
+        (rc = sl_json_get_bool(args, "symmetric", false, &s->symmetric, err)) ||
         (rc = must_not(args, "dynamic", "weights have scales of their own", err)) ||
         (rc = must_not(args, "block_structure", "blocks are for 8-bit floats", err)))
         return rc;
@@ -157,7 +201,7 @@ static sl_status read_inputs(const sl_json *group, scheme *s, sl_err *err)
     unsigned bits = 0;
     size_t ignored = 0;
     sl_status rc;
-    if (!args)
+    if (!args || s->floats)
         return SL_OK;
     if (args->kind != SL_JSON_OBJECT)
         return sl_json_fail(err, SL_EFORMAT, args, "should be an object");
@@ -395,7 +439,14 @@ static sl_status join(const sl_quantized *q, const sl_parts *p, sl_weight_info *
         return rc;
     if (s->packed != (p->part[PACKED] != NULL))
         return sl_fail(err, SL_EFORMAT, "it has %s, but its settings say %s",
-                       p->part[PACKED] ? "weight_packed" : "weight", s->packed ? "pack-quantized" : "int-quantized");
+                       p->part[PACKED] ? "weight_packed" : "weight",
+                       s->packed   ? "pack-quantized"
+                       : s->floats ? "float-quantized"
+                                   : "int-quantized");
+    if (s->floats && !p->part[SCALE])
+        return sl_fail(err, SL_EFORMAT, "weight_scale is missing");
+    if (s->floats)
+        return sl_part_e4m3(p->part[PLAIN], p->part[SCALE], parts[SCALE].suffix, s->block, s->group, out, err);
     if (p->part[INPUT_SCALE] || p->part[INPUT_ZERO])
         return sl_fail(err, SL_EUNSUPPORTED, "static scales of inputs (input_scale) are not supported");
     return join_numbers(p, s, out, err);
