@@ -95,26 +95,46 @@ typedef struct sl_tensor {
     sl_scales scales;
 } sl_tensor;
 
-/* Bytes that one row takes on the average, scales and zero points included: what reading it costs. */
-static inline size_t sl_tensor_row_cost(const sl_tensor *t)
+typedef struct sl_format_size {
+    size_t block, bytes; /* elements of a block, bytes of one */
+} sl_format_size;
+
+static inline sl_format_size sl_format_size_of(sl_format format)
 {
-    static const struct {
-        size_t block, bytes;
-    } of[SL_FORMAT_COUNT] = {
+    static const sl_format_size of[SL_FORMAT_COUNT] = {
 #define SL_FORMAT_SIZES(name, block, bytes) [SL_FORMAT_##name] = { block, bytes },
         SL_FORMAT_LIST(SL_FORMAT_SIZES)
 #undef SL_FORMAT_SIZES
     };
+    return of[format];
+}
+
+/* Bytes that one row takes on the average, scales and zero points included: what reading it costs. */
+static inline size_t sl_tensor_row_cost(const sl_tensor *t)
+{
     static const size_t scale_bytes[] = { 4, 2, 2, 1 };
     const sl_scales *s = &t->scales;
     if (t->format == SL_FORMAT_COUNT)
         return t->row_bytes;
-    const size_t block = of[t->format].block, bytes = (t->cols + block - 1) / block * of[t->format].bytes;
+    const sl_format_size of = sl_format_size_of(t->format);
+    const size_t bytes = (t->cols + of.block - 1) / of.block * of.bytes;
     if (!s->scale || !s->row_bytes)
         return bytes;
     const size_t groups = s->col_bytes ? (t->cols + s->group - 1) / s->group : 1;
-    const size_t zeros = s->zero ? groups * of[t->format].bytes / block : 0; /* as wide as the numbers */
+    const size_t zeros = s->zero ? groups * of.bytes / of.block : 0; /* as wide as the numbers */
     return bytes + groups * scale_bytes[s->type] / s->rows + zeros;
+}
+
+/* Bytes from the first number of a matrix to the end of its last one, what lies between its rows or columns included,
+ * scales not; 0 where that is the format's to say. */
+static inline size_t sl_tensor_extent(const sl_tensor *t)
+{
+    if (t->format == SL_FORMAT_COUNT || !t->row_bytes || !t->rows || !t->cols)
+        return 0;
+    const sl_format_size of = sl_format_size_of(t->format);
+    const size_t row =
+        t->col_bytes ? (t->cols - 1) * t->col_bytes + of.bytes : (t->cols + of.block - 1) / of.block * of.bytes;
+    return (t->rows - 1) * t->row_bytes + row;
 }
 
 /* The stored row that is row r, as scales count them. */

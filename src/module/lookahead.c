@@ -28,7 +28,7 @@ static void ask_for_scales(sl_lane *lane, const sl_tensor *w)
 /* Formats that pack rows together, whose row_bytes are 0, come as they are used. */
 uint64_t sl_look_for(sl_lane *lane, const sl_tensor *w)
 {
-    ask(lane, w->data, w->rows * w->row_bytes);
+    ask(lane, w->data, sl_tensor_extent(w));
     ask_for_scales(lane, w);
     return lane->look.asked;
 }

@@ -159,6 +159,8 @@ static void mxfp4_split_by_hand(void **state)
                             .scales = { scales, SL_SCALE_E8M0, .row_bytes = 2, .col_bytes = 1, .rows = 1,
                                         .group = 32 } };
     const sl_tensor even = sl_tensor_every(&all, 0, 2), odd = sl_tensor_every(&all, 1, 2);
+    assert_ptr_equal((const uint8_t *)odd.data + sl_tensor_extent(&odd), &blocks[4]);
+    assert_int_equal(sl_tensor_extent(&even), sizeof blocks - sizeof blocks[0]);
     sl_quant_get(all.format)->decode(out, &even, 1, 0, 64);
     assert_true(out[0] == 0x1p-126f && out[1] == 0.0f);
     assert_true(out[32] == 0.5f && out[33] == 3.0f && out[34] == 0.0f);
@@ -187,6 +189,7 @@ static void columns_by_hand(void **state)
     sl_quant_get(t.format)->decode(out, &t, 1, 1, 3);
     assert_true(out[0] == 8 && out[1] == 12);
     assert_int_equal(sl_tensor_row_cost(&t), 3 * sizeof(float));
+    assert_ptr_equal((const char *)t.data + sl_tensor_extent(&t), &stored[3]); /* no further than the tensor */
 }
 
 static void list_is_complete(void **state)
