@@ -563,6 +563,11 @@ static void check_format(ca *c, shape s)
         ca_case(c, check_values, &s, "linear %s values R=%zu K=%zu T=%zu", name, s.R, s.K, s.T);
     }
 
+    if (s.format == SL_FORMAT_INT4_ANY || s.format == SL_FORMAT_INT8_ANY) { /* more groups than are kept at once */
+        s.R = 9, s.K = 24 * 2050, s.T = 2;
+        ca_case(c, check_values, &s, "linear %s values of many groups", name);
+    }
+
     static const size_t bits[][3] = { { 29, 96, 20 },           { 17, 576, 20 },  { 3, 1024, 20 },
                                       { 67, 1056, TOKENS_MAX }, { 11, 3072, 20 }, { 12, 1035, 20 } };
     for (size_t i = 0; i < SL_COUNT(bits); i++) {

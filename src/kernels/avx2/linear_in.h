@@ -20,13 +20,15 @@ void sl_linear_init_avx2_q6_k(sl_kernels *k);
 void sl_linear_init_avx2_lut(sl_kernels *k);
 void sl_linear_init_avx2_int4(sl_kernels *k);
 void sl_linear_init_avx2_int8(sl_kernels *k);
+void sl_linear_init_avx2_any(sl_kernels *k);
 void sl_linear_init_avx2_scaled(sl_kernels *k); /* f32 of those two */
 void sl_linear_init_avx2_mxfp4(sl_kernels *k);
 void sl_linear_init_avx2_columns(sl_kernels *k);
 void sl_linear_init_avx2_gptq(sl_kernels *k);
 void sl_linear_init_avx2_f8(sl_kernels *k);
 
-sl_panel_micro_fn sl_micro_f32_avx2; /* linear_f32.c; what reads stored rows for it is in rows_f32.c */
+sl_panel_decode_fn sl_decode_any_avx2; /* rows_f32.c: f32, by the reference */
+sl_panel_micro_fn sl_micro_f32_avx2;   /* linear_f32.c; what reads stored rows for it is in rows_f32.c */
 
 SL_ALWAYS_INLINE void row_pointers(const uint8_t *row[SL_PANEL_ROWS], const sl_tensor *w, size_t r0, size_t r1)
 {

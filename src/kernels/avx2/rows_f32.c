@@ -86,7 +86,7 @@ SL_ALWAYS_INLINE void decode(void *dst, const sl_tensor *w, size_t r0, size_t r1
 }
 
 /* Any format, by its reference; the last vector of a row is filled up with zeros. */
-static void decode_any(void *dst, const sl_tensor *w, size_t r0, size_t r1, size_t k0, size_t k1)
+void sl_decode_any_avx2(void *dst, const sl_tensor *w, size_t r0, size_t r1, size_t k0, size_t k1)
 {
     const sl_quant *quant = sl_quant_get(w->format);
     const size_t step = SL_MAX(quant->block, (size_t)SL_GROUP);
@@ -249,7 +249,7 @@ void sl_linear_init_avx2_f32(sl_kernels *k)
 {
     for (size_t act = 0; act < SL_ACT_COUNT; act++) {
         for (size_t f = 0; f < SL_FORMAT_COUNT; f++)
-            k->panel[f][act] = panel(decode_any, NULL, 0);
+            k->panel[f][act] = panel(sl_decode_any_avx2, NULL, 0);
         k->panel[SL_FORMAT_F32][act] = panel(decode_F32, narrow_F32, NARROW_MAX_FLOATS);
         k->panel[SL_FORMAT_F16][act] = panel(decode_F16, narrow_F16, NARROW_MAX_FLOATS);
         k->panel[SL_FORMAT_BF16][act] = panel(decode_BF16, narrow_BF16, NARROW_MAX_FLOATS);
