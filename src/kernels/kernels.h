@@ -84,6 +84,8 @@ typedef struct sl_panel {
     sl_panel_micro_fn *micro;
     sl_panel_narrow_fn *narrow; /* optional */
     size_t narrow_max;          /* largest T for narrow; 0 without one */
+    bool together;              /* lines of the cache hold rows of several panels: those are decoded one after another,
+                                 * however few tokens there are */
 } sl_panel;
 
 /* ---- rows -------------------------------------------------------------------- */

@@ -8,7 +8,8 @@
  *
  * One panel at a time stays in L1, and while it is decoded the stored bytes of the next one
  * are fetched: up to some dozens of tokens memory is what limits. With many tokens the
- * activations no longer fit L2, and 8 panels there share each pass over them.
+ * activations no longer fit L2, and 8 panels there share each pass over them; so they do where lines of the cache hold
+ * rows of several panels.
  *
  * Nothing here adds numbers, so the bits of an element depend on the panel type alone:
  * the block of columns is the panel's own (k_block), never a function of the tokens. */
@@ -48,7 +49,7 @@ static blocks choose_blocks(const sl_kernels *k, const sl_panel *p, size_t K, si
     const size_t all = sl_round_up(K, SL_GROUP);
     blocks b = { .cols = p->k_block ? SL_MIN(p->k_block, all) : all };
     b.panel_bytes = b.cols / SL_GROUP * p->group_bytes;
-    b.panels = T <= TOKENS_FEW ? 1 : SL_MAX(1, SL_MIN(PANELS_MAX, k->panels_bytes / b.panel_bytes));
+    b.panels = T <= TOKENS_FEW && !p->together ? 1 : SL_MAX(1, SL_MIN(PANELS_MAX, k->panels_bytes / b.panel_bytes));
     return b;
 }
 

@@ -80,9 +80,10 @@ bool sl_peak_by_name(const char *name, sl_peak *out)
 
 sl_peak sl_peak_of(const char *format, bool int8)
 {
-    static const char *const bytes[] = { "Q4_0", "Q4_1", "Q5_0", "Q5_1", "Q4_K", "Q5_K", "Q6_K", "INT4", "INT4_ZP" };
-    static const char *const words[] = { "Q8_0",  "Q3_K",  "IQ4_NL", "IQ4_XS",    "TQ1_0",
-                                         "TQ2_0", "MXFP4", "INT8",   "INT8_TOKEN" };
+    static const char *const bytes[] = { "Q4_0", "Q4_1", "Q5_0",    "Q5_1",  "Q4_K", "Q5_K",
+                                         "Q6_K", "INT4", "INT4_ZP", "GPTQ4", "AWQ4" };
+    static const char *const words[] = { "Q8_0",  "Q3_K",  "IQ4_NL", "IQ4_XS",     "TQ1_0",
+                                         "TQ2_0", "MXFP4", "INT8",   "INT8_TOKEN", "GPTQ8" };
     for (size_t i = 0; int8 && i < SL_COUNT(bytes); i++)
         if (strcmp(format, bytes[i]) == 0)
             return SL_PEAK_INT8_AVX2_MADDUBS_PAIRED;

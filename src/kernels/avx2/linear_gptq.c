@@ -4,7 +4,7 @@
  *   u4 with minima (linear_u_in.h)  GPTQ4, AWQ4: d is the scale, m = -(d * zero)
  *   f32 (linear_f32.c)              the same, and GPTQ4_ANY
  *
- * Eight rows are 32 bytes of a line in GPTQ, 4 bytes in AWQ. So `narrow` takes 64 rows at once and asks for columns
+ * Eight rows are 32 bytes of a line in GPTQ, 4 bytes in AWQ. So `narrow` takes 128 rows at once and asks for columns
  * that it needs soon; a panel asks for its share of the line behind the one that it reads, which is that of a later
  * panel, and finds what an earlier one has asked for.
  *
@@ -249,8 +249,8 @@ static void decode_GPTQ4_ANY_f32(void *dst, const sl_tensor *w, size_t r0, size_
 
 /* ---- narrow ---------------------------------------------------------------------- */
 
-#define BLOCKS 8 /* of 8 rows, that narrow takes at once */
-#define AHEAD  3 /* groups of columns that it asks for before it needs them */
+#define BLOCKS     16 /* of 8 rows, that narrow takes at once: 64 bytes of each column of AWQ */
+#define NARROW_MAX 16 /* tokens: the sums of 128 rows stay in L1 */
 
 /* The words of `n` blocks from c on in columns k .. k+31, past the last column those of the following blocks. */
 SL_ALWAYS_INLINE void fetch_words(const sl_tensor *w, size_t c, size_t n, size_t k, sl_format f)
@@ -262,27 +262,28 @@ SL_ALWAYS_INLINE void fetch_words(const sl_tensor *w, size_t c, size_t n, size_t
             sl_cpu_prefetch(p + at);
 }
 
-/* Columns k .. k+31 of 8 blocks from c on: 32 bytes of each column. */
+/* Columns k .. k+31 of 16 blocks from c on: whole lines, each read once. */
 SL_ALWAYS_INLINE void spread_awq_blocks(__m256i q[BLOCKS][8], const sl_tensor *w, size_t c, size_t k)
 {
     const uint8_t *p = words_at(w, c, k, SL_FORMAT_AWQ4);
-    for (size_t i = 0; i < 8; i++, p += 4 * w->col_bytes) {
-        __m256i a[4], v[4];
-        UNROLL
-        for (size_t j = 0; j < 4; j++)
-            a[j] = load_i(p + j * w->col_bytes);
-        const __m256i b0 = _mm256_unpacklo_epi32(a[0], a[1]), b1 = _mm256_unpackhi_epi32(a[0], a[1]);
-        const __m256i b2 = _mm256_unpacklo_epi32(a[2], a[3]), b3 = _mm256_unpackhi_epi32(a[2], a[3]);
-        v[0] = _mm256_unpacklo_epi64(b0, b2); /* 4 columns of blocks 0 and 4 */
-        v[1] = _mm256_unpackhi_epi64(b0, b2);
-        v[2] = _mm256_unpacklo_epi64(b1, b3);
-        v[3] = _mm256_unpackhi_epi64(b1, b3);
-        UNROLL
-        for (size_t j = 0; j < 4; j++) {
-            q[j][i] = spread_awq(_mm256_permute4x64_epi64(v[j], _MM_SHUFFLE(1, 0, 1, 0)));
-            q[j + 4][i] = spread_awq(_mm256_permute4x64_epi64(v[j], _MM_SHUFFLE(3, 2, 3, 2)));
+    for (size_t i = 0; i < 8; i++, p += 4 * w->col_bytes)
+        for (size_t half = 0; half < BLOCKS; half += 8) {
+            __m256i a[4], v[4];
+            UNROLL
+            for (size_t j = 0; j < 4; j++)
+                a[j] = load_i(p + j * w->col_bytes + 4 * half);
+            const __m256i b0 = _mm256_unpacklo_epi32(a[0], a[1]), b1 = _mm256_unpackhi_epi32(a[0], a[1]);
+            const __m256i b2 = _mm256_unpacklo_epi32(a[2], a[3]), b3 = _mm256_unpackhi_epi32(a[2], a[3]);
+            v[0] = _mm256_unpacklo_epi64(b0, b2); /* 4 columns of blocks 0 and 4 */
+            v[1] = _mm256_unpackhi_epi64(b0, b2);
+            v[2] = _mm256_unpacklo_epi64(b1, b3);
+            v[3] = _mm256_unpackhi_epi64(b1, b3);
+            UNROLL
+            for (size_t j = 0; j < 4; j++) {
+                q[half + j][i] = spread_awq(_mm256_permute4x64_epi64(v[j], _MM_SHUFFLE(1, 0, 1, 0)));
+                q[half + j + 4][i] = spread_awq(_mm256_permute4x64_epi64(v[j], _MM_SHUFFLE(3, 2, 3, 2)));
+            }
         }
-    }
 }
 
 /* Elements `from` .. `to` of v to y. */
@@ -307,12 +308,27 @@ SL_ALWAYS_INLINE void load_block_scales(block_scales *b, const sl_tensor *w, siz
     }
 }
 
-/* acc[i][t] = rows of block c + i < c + n_blocks times n tokens. n is a constant. */
-SL_ALWAYS_INLINE void multiply_blocks(__m256 acc[BLOCKS][LINEAR_TILE], const sl_tensor *w, size_t c, size_t n_blocks,
-                                      const sl_act *x, size_t t, size_t n, sl_format f)
+/* 8 rows times n tokens of one group of columns. */
+SL_ALWAYS_INLINE void add_tokens(__m256 *acc, const __m256i q[8], __m256 d, __m256 m, const sl_act *x, size_t t,
+                                 size_t n, size_t g)
 {
     const u_kind kind = { .five = false, .mins = true };
+    for (; n >= LINEAR_TILE; n -= LINEAR_TILE, t += LINEAR_TILE, acc += LINEAR_TILE)
+        add_group(acc, q, d, m, act_group(x, t, g), LINEAR_TILE, kind);
+    if (n == 3)
+        add_group(acc, q, d, m, act_group(x, t, g), 3, kind);
+    else if (n == 2)
+        add_group(acc, q, d, m, act_group(x, t, g), 2, kind);
+    else if (n == 1)
+        add_group(acc, q, d, m, act_group(x, t, g), 1, kind);
+}
+
+/* acc[i] = rows of block c + i < c + n_blocks times n tokens. */
+SL_ALWAYS_INLINE void multiply_blocks(__m256 acc[BLOCKS][NARROW_MAX], const sl_tensor *w, size_t c, size_t n_blocks,
+                                      const sl_act *x, size_t t, size_t n, sl_format f)
+{
     const bool wide = f == SL_FORMAT_AWQ4 && n_blocks == BLOCKS;
+    const size_t ahead = f == SL_FORMAT_AWQ4 ? 1 : 3; /* groups: AWQ's have 32 lines */
     block_scales scales;
     __m256i many[BLOCKS][8];
     for (size_t i = 0; i < n_blocks; i++)
@@ -321,25 +337,25 @@ SL_ALWAYS_INLINE void multiply_blocks(__m256 acc[BLOCKS][LINEAR_TILE], const sl_
     for (size_t k = 0; k < w->cols; k += SL_GROUP) {
         if (k % w->scales.group == 0)
             load_block_scales(&scales, w, c, n_blocks, k / w->scales.group, f);
-        fetch_words(w, c, n_blocks, k + AHEAD * SL_GROUP, f);
+        fetch_words(w, c, n_blocks, k + ahead * SL_GROUP, f);
         if (wide)
             spread_awq_blocks(many, w, c, k);
         for (size_t i = 0; i < n_blocks; i++) {
             __m256i one[8];
             if (!wide)
                 load_numbers(one, w, c + i, k, f);
-            add_group(acc[i], wide ? many[i] : one, scales.d[i], scales.m[i], act_group(x, t, k / SL_GROUP), n, kind);
+            add_tokens(acc[i], wide ? many[i] : one, scales.d[i], scales.m[i], x, t, n, k / SL_GROUP);
         }
     }
 }
 
-/* Rows r0 .. r1 by blocks that hold them; what else those hold is left out at the end. */
-SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const sl_act *x,
-                                  size_t t, size_t n, sl_format f)
+/* Rows r0 .. r1 by blocks that hold them; what else those hold is left out at the end. n may be a constant. */
+SL_ALWAYS_INLINE void narrow(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const sl_act *x, size_t t,
+                             size_t n, sl_format f)
 {
     const size_t from = w->scales.first + r0, to = w->scales.first + r1, end = sl_div_up(to, SL_PANEL_ROWS);
     for (size_t c = from / SL_PANEL_ROWS; c < end; c += BLOCKS) {
-        __m256 acc[BLOCKS][LINEAR_TILE];
+        __m256 acc[BLOCKS][NARROW_MAX];
         const size_t n_blocks = SL_MIN(BLOCKS, end - c);
         multiply_blocks(acc, w, c, n_blocks, x, t, n, f);
         for (size_t i = 0; i < n_blocks; i++) {
@@ -369,26 +385,16 @@ SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size
     static void narrow_##id(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const sl_act *x,           \
                             size_t t0, size_t t1)                                                                      \
     {                                                                                                                  \
-        switch (t1 - t0) {                                                                                             \
-        case 1:                                                                                                        \
-            narrow_tile(y, ldy, w, r0, r1, x, t0, 1, SL_FORMAT_##id);                                                  \
-            break;                                                                                                     \
-        case 2:                                                                                                        \
-            narrow_tile(y, ldy, w, r0, r1, x, t0, 2, SL_FORMAT_##id);                                                  \
-            break;                                                                                                     \
-        case 3:                                                                                                        \
-            narrow_tile(y, ldy, w, r0, r1, x, t0, 3, SL_FORMAT_##id);                                                  \
-            break;                                                                                                     \
-        default:                                                                                                       \
-            narrow_tile(y, ldy, w, r0, r1, x, t0, LINEAR_TILE, SL_FORMAT_##id);                                        \
-            break;                                                                                                     \
-        }                                                                                                              \
+        if (t1 - t0 == 1)                                                                                              \
+            narrow(y, ldy, w, r0, r1, x, t0, 1, SL_FORMAT_##id);                                                       \
+        else                                                                                                           \
+            narrow(y, ldy, w, r0, r1, x, t0, t1 - t0, SL_FORMAT_##id);                                                 \
     }
 FORMAT(GPTQ4)
 FORMAT(AWQ4)
 #undef FORMAT
 
-static sl_panel panel(sl_panel_decode_fn *decode, sl_panel_narrow_fn *narrow)
+static sl_panel panel(sl_panel_decode_fn *decode, sl_panel_narrow_fn *narrow_fn)
 {
     return (sl_panel){ .name = "u4 x8",
                        .needs = SL_NEED_Q8,
@@ -397,8 +403,9 @@ static sl_panel panel(sl_panel_decode_fn *decode, sl_panel_narrow_fn *narrow)
                        .k_block = U_BLOCK,
                        .decode = decode,
                        .micro = sl_micro_u4_mins_avx2,
-                       .narrow = narrow,
-                       .narrow_max = LINEAR_TILE };
+                       .narrow = narrow_fn,
+                       .narrow_max = NARROW_MAX,
+                       .together = true };
 }
 
 void sl_linear_init_avx2_gptq(sl_kernels *k)
