@@ -18,7 +18,7 @@
 #define MADV_POPULATE_READ 22 /* since Linux 5.14 */
 #endif
 
-#define PIECE_BYTES ((size_t)1 << 20) /* small enough that helpers share a matrix, large enough for a disk */
+#define PIECE_BYTES ((size_t)2 << 20) /* and from a multiple of it: a huge page, which is read whole */
 #define QUEUE       4096u             /* pieces; a power of two */
 #define STACK_BYTES ((size_t)256 << 10)
 
@@ -26,6 +26,7 @@ typedef struct sl_piece {
     uintptr_t at; /* of whole pages */
     size_t bytes;
     uint64_t end; /* bytes asked for up to here, over all asks */
+    sl_ahead_how how;
     bool done;
 } sl_piece;
 
@@ -68,13 +69,14 @@ static bool is_mapped(const sl_ahead *a, const sl_piece *p)
     return true;
 }
 
-/* First all of it to the disk's queue, then wait for it page by page. */
+/* Exactly: first all of it to the disk's queue, then wait for it page by page. In blocks: as the system reads ahead at
+ * a fault in a mapping that is advised to have huge pages, whatever the device's own read-ahead is. */
 static void bring_in(sl_ahead *a, const sl_piece *p)
 {
     void *at = (void *)p->at;
     if (is_mapped(a, p))
         return;
-    madvise(at, p->bytes, MADV_WILLNEED);
+    madvise(at, p->bytes, p->how == SL_AHEAD_BLOCKS ? MADV_HUGEPAGE : MADV_WILLNEED);
     if (a->touches)
         touch(at, p->bytes, a->page);
     else
@@ -141,17 +143,18 @@ static size_t page_bytes(void)
 uint64_t sl_ahead_pieces(const void *data, size_t bytes)
 {
     uintptr_t at = 0;
-    return SL_MAX(sl_div_up(page_of(data, bytes, page_bytes(), &at), PIECE_BYTES), 1u);
+    const size_t whole = page_of(data, bytes, page_bytes(), &at);
+    return SL_MAX(sl_div_up(at % PIECE_BYTES + whole, PIECE_BYTES), 1u);
 }
 
-static void add(sl_ahead *a, uintptr_t at, size_t bytes)
+static void add(sl_ahead *a, uintptr_t at, size_t bytes, sl_ahead_how how)
 {
     a->asked_bytes += bytes;
-    a->piece[(a->asked + 1) % QUEUE] = (sl_piece){ .at = at, .bytes = bytes, .end = a->asked_bytes };
+    a->piece[(a->asked + 1) % QUEUE] = (sl_piece){ .at = at, .bytes = bytes, .end = a->asked_bytes, .how = how };
     a->asked++;
 }
 
-void sl_ahead_ask(sl_ahead *a, const void *data, size_t bytes)
+void sl_ahead_ask(sl_ahead *a, const void *data, size_t bytes, sl_ahead_how how)
 {
     uintptr_t at = 0;
     size_t left = page_of(data, bytes, a->page, &at);
@@ -163,8 +166,8 @@ void sl_ahead_ask(sl_ahead *a, const void *data, size_t bytes)
             sl_ahead_wait(a, oldest);
             pthread_mutex_lock(&a->lock);
         }
-        const size_t n = SL_MIN(left, PIECE_BYTES);
-        add(a, at, n);
+        const size_t n = SL_MIN(left, PIECE_BYTES - at % PIECE_BYTES);
+        add(a, at, n, how);
         at += n;
         left -= n;
     } while (left);

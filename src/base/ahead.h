@@ -21,6 +21,10 @@
 
 typedef struct sl_ahead sl_ahead;
 
+/* How bytes are read: exactly these, or with their neighbours in blocks of 2 MiB. Exact reads come in small pages,
+ * which cost the system several times as much work for a byte as those blocks do. */
+typedef enum sl_ahead_how { SL_AHEAD_EXACT, SL_AHEAD_BLOCKS } sl_ahead_how;
+
 /* SL_ENOMEM, also where a thread cannot be started. */
 sl_status sl_ahead_create(sl_ahead **out, size_t n_helpers, size_t window, sl_err *err);
 void sl_ahead_destroy(sl_ahead *a); /* accepts NULL; what was asked for and not begun is left */
@@ -29,7 +33,7 @@ void sl_ahead_destroy(sl_ahead *a); /* accepts NULL; what was asked for and not 
 uint64_t sl_ahead_pieces(const void *data, size_t bytes);
 /* Ask for bytes of a mapping that stays until they were waited for. One thread at a time. No heap call; waits where
  * more was asked for than the queue holds. Helpers begin with sl_ahead_go. */
-void sl_ahead_ask(sl_ahead *a, const void *data, size_t bytes);
+void sl_ahead_ask(sl_ahead *a, const void *data, size_t bytes, sl_ahead_how how);
 void sl_ahead_go(sl_ahead *a);
 uint64_t sl_ahead_asked(const sl_ahead *a); /* pieces so far; by the thread that asks */
 

@@ -3,33 +3,43 @@
 #include "base/num.h"
 #include "module/run.h"
 
-static void ask(sl_lane *lane, const void *data, size_t bytes)
+/* Experts may have any others beside them, so that small ones are read exactly. */
+#define BLOCKS_FROM ((size_t)8 << 20)
+
+static void ask(sl_lane *lane, const void *data, size_t bytes, sl_ahead_how how)
 {
     sl_lookahead *l = &lane->look;
     if (!data || !bytes)
         return;
     l->asked += sl_ahead_pieces(data, bytes);
     if (lane->thread == 0)
-        sl_ahead_ask(l->ahead, data, bytes);
+        sl_ahead_ask(l->ahead, data, bytes, how);
 }
 
 /* Scales lie beside the numbers. Those of rows that were cut out of others may have these between them. */
-static void ask_for_scales(sl_lane *lane, const sl_tensor *w)
+static void ask_for_scales(sl_lane *lane, const sl_tensor *w, sl_ahead_how how)
 {
     const sl_scales *s = &w->scales;
     if (!s->scale || !w->rows)
         return;
     const size_t from = s->first / s->rows, to = sl_scales_row(s, w->rows - 1) / s->rows;
     const size_t last_group = s->col_bytes ? (w->cols - 1) / s->group : 0;
-    ask(lane, (const char *)s->scale + from * s->row_bytes,
-        (to - from) * s->row_bytes + last_group * s->col_bytes + 1); /* any byte of the last one */
+    ask(lane, (const char *)s->scale + from * s->row_bytes, (to - from) * s->row_bytes + last_group * s->col_bytes + 1,
+        how); /* any byte of the last one */
 }
 
 /* Formats that pack rows together, whose row_bytes are 0, come as they are used. */
-uint64_t sl_look_for(sl_lane *lane, const sl_tensor *w)
+static void ask_for(sl_lane *lane, const sl_tensor *w, sl_ahead_how how)
 {
-    ask(lane, w->data, sl_tensor_extent(w));
-    ask_for_scales(lane, w);
+    ask(lane, w->data, sl_tensor_extent(w), how);
+    ask_for_scales(lane, w, how);
+}
+
+uint64_t sl_look_for_expert(sl_lane *lane, const sl_tensor *w)
+{
+    const size_t bytes = sl_tensor_extent(w);
+    ask(lane, w->data, bytes, bytes >= BLOCKS_FROM ? SL_AHEAD_BLOCKS : SL_AHEAD_EXACT);
+    ask_for_scales(lane, w, SL_AHEAD_EXACT);
     return lane->look.asked;
 }
 
@@ -41,14 +51,14 @@ static void ask_for_op(const sl_graph *g, const sl_op *op, sl_lane *lane)
     if (op->kind == SL_OP_EMBED) {
         for (size_t t = 0; t < lane->step->n; t++)
             ask(lane, (const char *)op->w[0].data + (size_t)lane->step->token[t] * op->w[0].row_bytes,
-                op->w[0].row_bytes);
+                op->w[0].row_bytes, SL_AHEAD_EXACT);
     } else if (op->kind == SL_OP_MIXTURE) {
         const sl_tensor *const known[] = { &m->route, &m->shared_mix, &m->shared_gate, &m->shared_up, &m->shared_down };
         for (size_t i = 0; i < SL_COUNT(known); i++)
-            sl_look_for(lane, known[i]);
+            ask_for(lane, known[i], SL_AHEAD_BLOCKS);
     } else {
         for (uint32_t i = 0; i < op->n_w; i++)
-            sl_look_for(lane, &op->w[i]);
+            ask_for(lane, &op->w[i], SL_AHEAD_BLOCKS);
     }
 }
 

@@ -22,8 +22,8 @@ typedef struct sl_lookahead {
 
 /* Ask for the weights that are known of operation `from` and those behind it. All threads, in the same order. */
 void sl_look_ahead(const sl_graph *g, size_t from, sl_lane *lane);
-/* Ask for one matrix; returns the ticket to wait for. Likewise. */
-uint64_t sl_look_for(sl_lane *lane, const sl_tensor *w);
+/* Ask for a matrix of an expert; returns the ticket to wait for. Likewise. */
+uint64_t sl_look_for_expert(sl_lane *lane, const sl_tensor *w);
 /* Until what was asked for is in memory; a span of its own where that takes time. */
 void sl_look_wait(sl_lane *lane, uint64_t ticket, int32_t layer);
 /* The same for the weights of operation i. */

@@ -367,11 +367,11 @@ static uint64_t ask_for_hits(sl_mix *c, const sl_graph *g)
 {
     sl_own *o = &c->own;
     for (size_t i = 0; i < o->n_hits; i++) {
-        sl_look_for(c->lane, o->hit[i].gate);
-        o->hit[i].up_ticket = sl_look_for(c->lane, o->hit[i].up);
+        sl_look_for_expert(c->lane, o->hit[i].gate);
+        o->hit[i].up_ticket = sl_look_for_expert(c->lane, o->hit[i].up);
     }
     for (size_t i = 0; i < o->n_hits; i++)
-        sl_look_for(c->lane, o->hit[i].down);
+        sl_look_for_expert(c->lane, o->hit[i].down);
     const uint64_t down_ticket = c->lane->look.asked;
     sl_look_ahead(g, (size_t)(c->op - g->op) + 1, c->lane);
     return down_ticket;

@@ -94,7 +94,7 @@ static void what_is_waited_for_is_there(void **state)
         uint64_t ticket = 0, tickets[sizeof asks / sizeof *asks];
         madvise(map, FILE_SIZE, MADV_DONTNEED);
         for (size_t i = 0; i < sizeof asks / sizeof *asks; i++) {
-            sl_ahead_ask(a, map + asks[i].at, asks[i].bytes);
+            sl_ahead_ask(a, map + asks[i].at, asks[i].bytes, w % 2 ? SL_AHEAD_BLOCKS : SL_AHEAD_EXACT);
             tickets[i] = ticket += sl_ahead_pieces(map + asks[i].at, asks[i].bytes);
             assert_int_equal(sl_ahead_asked(a), ticket);
         }
@@ -114,7 +114,7 @@ static void helpers_stay_within_the_window(void **state)
     (void)state;
     sl_ahead *a = start(2, MIB);
     madvise(map, FILE_SIZE, MADV_DONTNEED);
-    sl_ahead_ask(a, map, 16 * MIB);
+    sl_ahead_ask(a, map, 16 * MIB, SL_AHEAD_EXACT);
     sl_ahead_go(a);
     const uint64_t pieces = sl_ahead_pieces(map, 16 * MIB);
     sl_ahead_wait(a, 1);
@@ -132,7 +132,7 @@ static void a_full_queue(void **state)
     (void)state;
     sl_ahead *a = start(3, 0);
     for (size_t i = 0; i < 10000; i++)
-        sl_ahead_ask(a, map + i, 1);
+        sl_ahead_ask(a, map + i, 1, SL_AHEAD_EXACT);
     assert_int_equal(sl_ahead_asked(a), 10000);
     sl_ahead_wait(a, 10000);
     sl_ahead_destroy(a);
@@ -165,7 +165,7 @@ static void waiting_before_asking(void **state)
     }
     for (size_t i = 0; i < N; i++) {
         usleep(1000);
-        sl_ahead_ask(a, map + i * MIB, MIB);
+        sl_ahead_ask(a, map + i * MIB, 1, SL_AHEAD_BLOCKS);
         sl_ahead_go(a);
     }
     for (size_t i = 0; i < N; i++) {
@@ -182,14 +182,14 @@ static void ending(void **state)
 {
     (void)state;
     sl_ahead *a = start(2, 0);
-    sl_ahead_ask(a, map, FILE_SIZE);
+    sl_ahead_ask(a, map, FILE_SIZE, SL_AHEAD_BLOCKS);
     sl_ahead_go(a);
     sl_ahead_destroy(a);
     sl_ahead_destroy(NULL);
 
     char *none = mmap(NULL, MIB, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     a = start(1, 0);
-    sl_ahead_ask(a, none, MIB);
+    sl_ahead_ask(a, none, 1, SL_AHEAD_EXACT);
     sl_ahead_wait(a, sl_ahead_asked(a));
     sl_ahead_destroy(a);
     munmap(none, MIB);
