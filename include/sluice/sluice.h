@@ -139,8 +139,8 @@ typedef struct sl_engine_options {
     const char *huge_pages; /* of KV cache, workspace and copies: "off", "thp", "explicit" */
     const char *numa;       /* of the same: "off": where a thread first writes; "interleave": over all nodes */
     const char *pin;        /* "auto": to the fast cores where cores differ; "off"; "cores": a thread to each core */
-    const char *prefetch; /* ask for mapped weights before they are used: "on", "off", "auto": where they are more than
-                             the memory */
+    const char *prefetch; /* ask for weights before they are used: "on": pages of the mapped file, "auto": those where
+                             they are more than the memory, "off": not even lines into the cache */
     bool mlock;           /* weights into memory now, and nothing out of it again */
     sl_on_copy *on_copy;  /* hears how far the copies are; or NULL */
     void *user;           /* of on_copy */

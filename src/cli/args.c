@@ -69,8 +69,8 @@ const sl_opt sl_opts_engine[] = {
       SL_ARG(weights), 0, 0, "map|copy|copy-per-node" },
     { "no-mmap", NULL, NULL, "the same as --weights copy", SL_OPT_FLAG, SL_ARG(no_mmap), 0, 0, NULL },
     { "prefetch", NULL, "WHEN",
-      "ask for mapped weights before they are used, experts once they are picked: on, off, or auto (default: where the "
-      "weights are more than the memory)",
+      "ask for weights before they are used: on: pages of the mapped file, experts once they are picked; auto (default): "
+      "those where the weights are more than the memory; off: not even into the cache",
       SL_OPT_WORD, SL_ARG(prefetch), 0, 0, "auto|on|off" },
     { "mlock", NULL, NULL, "bring all weights into memory first, and let nothing out of it again", SL_OPT_FLAG,
       SL_ARG(mlock), 0, 0, NULL },

@@ -77,6 +77,7 @@ static sl_status read_placement(sl_settings *s, const sl_engine_options *o, sl_e
     s->n_copies = s->weights == SL_WEIGHTS_PER_NODE ? sl_nodes() : s->weights == SL_WEIGHTS_COPY;
     s->mlock = o->mlock;
     s->prefetch = (sl_prefetch)ahead;
+    s->plan.env.fetch = s->prefetch != SL_PREFETCH_OFF;
     if (s->prefetch == SL_PREFETCH_ON && s->weights != SL_WEIGHTS_MAP)
         return sl_fail(err, SL_EINVAL, "--prefetch on reads ahead in the mapped file, which --weights %s does not use",
                        o->weights);

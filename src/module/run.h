@@ -31,6 +31,7 @@ typedef struct sl_env {
     sl_attn attn;
     size_t window; /* positions that attention sees, itself included; 0: all */
     sl_limits limits;
+    bool fetch;            /* weights that are multiplied soon are asked for into the cache */
     const size_t *copy_at; /* [n_threads] bytes from a weight to the thread's own copy of it; NULL: there is one */
 } sl_env;
 
@@ -107,7 +108,7 @@ static inline sl_tensor sl_lane_weights(const sl_lane *lane, const sl_tensor *w)
 static inline void sl_lane_fetch(const sl_lane *lane, const sl_tensor *weights, size_t r, size_t bytes)
 {
     const sl_tensor w = sl_lane_weights(lane, weights);
-    const size_t n = SL_MIN(bytes, (w.rows - r) * w.row_bytes);
+    const size_t n = lane->env->fetch ? SL_MIN(bytes, (w.rows - r) * w.row_bytes) : 0;
     for (size_t i = 0; i < n; i += 64)
         sl_cpu_prefetch((const char *)w.data + r * w.row_bytes + i);
 }
