@@ -102,7 +102,7 @@ static inline sl_tensor sl_lane_weights(const sl_lane *lane, const sl_tensor *w)
 }
 
 /* Bytes that a thread asks for before it goes on elsewhere: some 8 rows, which ask for those behind them. */
-#define SL_FETCH_NEXT 4096
+#define SL_FETCH_NEXT 9216
 
 /* Ask for the rows of a matrix from r on, at most `bytes` of them. */
 static inline void sl_lane_fetch(const sl_lane *lane, const sl_tensor *weights, size_t r, size_t bytes)

@@ -159,6 +159,16 @@ SL_ALWAYS_INLINE __m256 add_scaled(__m256 acc, __m256i sum, __m256 d, float dx)
     return _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum), _mm256_mul_ps(d, _mm256_set1_ps(dx)), acc);
 }
 
+/* Memory takes that long to answer: who reads a core's share of it should ask so many bytes before. */
+#define BYTES_AHEAD 9000
+
+/* From a tile of 8 rows to the one whose rows are asked for meanwhile. */
+SL_ALWAYS_INLINE size_t bytes_ahead(const sl_tensor *w)
+{
+    const size_t tile = SL_PANEL_ROWS * w->row_bytes;
+    return sl_round_up(BYTES_AHEAD, tile);
+}
+
 /* Ask for the n bytes at p; n is a constant. */
 SL_ALWAYS_INLINE void fetch_bytes(const uint8_t *p, size_t n)
 {

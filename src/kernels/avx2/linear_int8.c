@@ -34,7 +34,7 @@ SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size
     row_pointers(row, w, r0, r1);
     scale_rows scales = scale_rows_begin(w, r0, r1, 0);
     const __m256i turn = turned_bits(w);
-    const uint8_t *ahead = row[0] + SL_PANEL_ROWS * w->row_bytes;
+    const uint8_t *ahead = row[0] + bytes_ahead(w);
     __m256 acc[LINEAR_TILE];
     UNROLL
     for (size_t i = 0; i < n; i++)

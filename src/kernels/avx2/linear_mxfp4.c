@@ -63,7 +63,7 @@ SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size
                                   size_t t, size_t n)
 {
     enum { LINE_GROUPS = 64 / GROUP_BYTES };
-    const size_t ahead = SL_PANEL_ROWS * w->row_bytes;
+    const size_t ahead = bytes_ahead(w);
     split_rows row;
     split_pointers(&row, w, r0, r1);
     __m256 acc[LINEAR_TILE];

@@ -82,7 +82,7 @@ SL_ALWAYS_INLINE void narrow(float *y, const sl_tensor *w, size_t r0, size_t r1,
     for (size_t r = r0; r < r1; r += SL_PANEL_ROWS, y += SL_PANEL_ROWS) {
         rows8 x = rows_begin(w, r, r1, 0);
         const float *a = act->f32 + t * act->ldf;
-        const uint8_t *ahead = x.row[0] + SL_PANEL_ROWS * w->row_bytes;
+        const uint8_t *ahead = x.row[0] + bytes_ahead(w);
         __m256 acc[SL_PANEL_ROWS];
         UNROLL
         for (size_t i = 0; i < SL_PANEL_ROWS; i++)
