@@ -51,7 +51,7 @@ static inline size_t sl_tiles_take(sl_tiles *t) /* the caller stops at the first
  * order, which hardware and software prefetch need, and the last to finish is not far behind. */
 typedef struct sl_runs {
     size_t n_taken, at; /* by any thread so far; start at 0 in each thread */
-    unsigned eighths;   /* of what is left for each thread, that a run takes: the more, the fewer runs; 0: 4 */
+    unsigned parts;     /* in which a thread's share of what is left is cut; 0: 2 */
 } sl_runs;
 
 /* Tiles *first .. *end of n; false when all are given out. */
@@ -61,7 +61,7 @@ static inline bool sl_tiles_take_run(sl_tiles *t, sl_runs *r, size_t n, size_t n
     do { /* every thread works out the same runs */
         if (r->at >= n)
             return false;
-        const size_t share = (n - r->at) * (r->eighths ? r->eighths : 4) / (8 * n_threads);
+        const size_t share = (n - r->at) / (n_threads * (r->parts ? r->parts : 2));
         *first = r->at;
         r->at += share > 1 ? share : 1;
     } while (r->n_taken++ < ticket);

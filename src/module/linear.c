@@ -19,7 +19,7 @@
 #define TILE_ROWS_MIN 16
 #define PREPARE_ROWS  4 /* tokens of a prologue tile */
 
-#define FETCH_FIRST 16384 /* bytes of weights asked for before the operation begins */
+#define FETCH_FIRST 9216 /* bytes of weights asked for before the operation begins */
 
 /* ---- building ---------------------------------------------------------------- */
 
@@ -288,7 +288,7 @@ static void fetch(const sl_graph *g, const sl_op *op, sl_lane *lane)
 {
     const sl_tiling tiling = tiling_of(op, sl_lane_rows(lane, sl_graph_info(g, op->out[0])->rows));
     /* Tiles take equally long, and the end of a run has asked for rows that another thread multiplies. */
-    lane->runs = (sl_runs){ .eighths = 7 };
+    lane->runs = (sl_runs){ .parts = 1 };
     if (take(lane, &tiling, &lane->first, &lane->end))
         fetch_tile(op, lane, &tiling, lane->first, FETCH_FIRST);
 }
