@@ -3,6 +3,7 @@
 #include <string.h>
 #include "base/cpu.h"
 #include "base/num.h"
+#include "cli/bus.h"
 #include "cli/deploy.h"
 #include "cli/version.h"
 
@@ -172,6 +173,7 @@ int main(int argc, char **argv)
 {
     if (!sl_cli_keep_standard_fds())
         return SL_EXIT_FAILED;
+    sl_cli_bus_catch();
     signal(SIGPIPE, SIG_IGN); /* a reader that went away is an error of write, not a death */
     return (int)sl_cli_stdout_end(dispatch(argc, argv));
 }

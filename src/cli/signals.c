@@ -126,14 +126,19 @@ sl_signals_seen sl_signals_take(void)
     return seen;
 }
 
+void sl_signals_give_back(void)
+{
+    put(terminal.given_back);
+    if (terminal.is_known)
+        tcsetattr(terminal.fd, TCSANOW, &terminal.found);
+}
+
 void sl_signals_end(void)
 {
     const int died = end_signal;
     if (wake[0] < 0)
         return;
-    put(terminal.given_back);
-    if (terminal.is_known)
-        tcsetattr(terminal.fd, TCSANOW, &terminal.found);
+    sl_signals_give_back();
     for (size_t i = 0; i < SL_COUNT(caught); i++)
         sigaction(caught[i], &before[i], NULL);
     close(wake[0]);

@@ -23,6 +23,8 @@ typedef struct sl_signals_seen {
 /* What came since the last call; `end` stays. */
 sl_signals_seen sl_signals_take(void);
 
+/* The terminal as it was found, from a handler of a signal that the program ends by. */
+void sl_signals_give_back(void);
 /* All as it was before; then, if the end was asked for, die of the same signal. */
 void sl_signals_end(void);
 

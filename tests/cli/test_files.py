@@ -2,7 +2,9 @@
 import os
 import re
 import shutil
+import signal
 import struct
+import subprocess
 import sys
 import tempfile
 import unittest
@@ -125,6 +127,39 @@ class CheckTensors(Files):
         good("info", path)
         for command in (["info", path], ["logits", path, "--tokens", "1", "-o", self.dir.name + "/o.npy"]):
             self.refused(1, [path, "blk.1.ffn_gate.weight (Q4_0): row 3, from column 32"], *command, "--check-tensors")
+
+
+class CutWhileInUse(Files):
+    """Not silently, by a bus error: the file is named."""
+
+    def cut(self, model, file, args, *more):
+        """The program reads its ids last, and has read some of them once more than a pipe holds could be written."""
+        with subprocess.Popen([cli.SLUICE, *args[:1], model, *args[1:], *more], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE) as p:
+            p.stdin.write(b" " * (1 << 20))
+            p.stdin.flush()
+            os.truncate(file, 0)
+            p.stdin.write(b"1 2 3")
+            out, err = p.communicate(timeout=60)
+            return p.returncode, out, err.decode()
+
+    def test_it_is_told(self):
+        folder, gguf_file = f"{self.dir.name}/folder", f"{self.dir.name}/a.gguf"
+        shutil.copytree(f"{cli.DATA}/hf/llama_gqa/f32", folder)
+        shutil.copyfile(LLAMA, gguf_file)
+        for model, file in ((folder, f"{folder}/model.safetensors"), (gguf_file, gguf_file)):
+            code, out, err = self.cut(model, file, ("logits", "--tokens", "-", "-o", self.dir.name + "/o.npy", "-q"), "-t", "2")
+            self.assertEqual((code, out), (1, b""), err)
+            self.assertEqual(err.count("\n"), 1, err)
+            self.assertTrue(err.startswith(f"sluice: {file}: changed while it was in use"), err)
+
+    def test_a_signal_that_was_sent(self):
+        with subprocess.Popen([cli.SLUICE, "logits", LLAMA, "--tokens", "-", "-o", self.dir.name + "/o.npy", "-q"], stdin=subprocess.PIPE,
+                              stderr=subprocess.PIPE) as p:
+            cli.until_it_catches(p.pid, signal.SIGBUS)
+            p.send_signal(signal.SIGBUS)
+            self.assertEqual(p.communicate(timeout=60)[1], b"")
+            self.assertEqual(p.returncode, -signal.SIGBUS)
 
 
 if __name__ == "__main__":
