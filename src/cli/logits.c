@@ -1,4 +1,5 @@
 /* logits.c - `sluice logits`: what a model says after each position, as a .npy file. */
+#include <math.h>
 #include <string.h>
 #include <unistd.h>
 #include "base/mem.h"
@@ -18,17 +19,30 @@ typedef struct sl_prompt_rows {
 struct sl_rows {
     sl_prompt_rows *prompt; /* [n] */
     size_t n, total, longest;
+    size_t n_broken, first_broken; /* rows with a number that is not finite */
     sl_npy file;
     sl_status rc;
     sl_err err;
 };
 
+static void count_broken(sl_rows *all, size_t row, const float *logits, size_t n_vocab)
+{
+    size_t i = 0;
+    while (i < n_vocab && isfinite(logits[i]))
+        i++;
+    if (i == n_vocab)
+        return;
+    all->first_broken = all->n_broken++ ? SL_MIN(all->first_broken, row) : row;
+}
+
 static bool on_event(void *user, const sl_event *event)
 {
     const sl_prompt_rows *p = user;
     sl_rows *all = p->all;
-    if (event->kind == SL_EVENT_LOGITS && !all->rc)
+    if (event->kind == SL_EVENT_LOGITS && !all->rc) {
+        count_broken(all, p->first_row + event->position, event->logits, event->n_vocab);
         all->rc = sl_npy_write(&all->file, p->first_row + event->position, event->logits, &all->err);
+    }
     return !all->rc && !sl_cli_interrupted();
 }
 
@@ -118,6 +132,10 @@ static sl_exit write_rows(sl_rows *r, sl_session *s, const sl_args *args)
     if (code == SL_EXIT_OK && !args->quiet)
         fprintf(stderr, "%s: f32 [%zu][%zu], %.2f s, %.1f tokens/s\n", args->output, r->total, info.n_vocab, seconds,
                 (double)r->total / seconds);
+    if (code == SL_EXIT_OK && r->n_broken) /* written all the same: to look at */
+        code = sl_cli_failed("%s: of %zu row%s %zu with logits that are no finite numbers, row %zu first "
+                             "(--check-tensors tells whether the file is broken)",
+                             args->output, r->total, sl_cli_s(r->total), r->n_broken, r->first_broken);
     return code;
 }
 

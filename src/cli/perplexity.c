@@ -160,7 +160,8 @@ static sl_exit score_windows(sl_scoring *z, sl_session *s, const sl_args *args, 
     }
     sl_cli_progress_end();
     if (!isfinite(z->nll))
-        return sl_cli_failed("a logit is no finite number: the model or its file is broken");
+        return sl_cli_failed("a logit is no finite number: the model or its file is broken (--check-tensors tells "
+                             "whether it is the file)");
     return report(z, args, ids->n, window, sl_cli_now() - begin);
 }
 

@@ -1,4 +1,5 @@
 """`sluice logits`: the numbers of the golden files, in every way to compute them."""
+import json
 import os
 import shutil
 import subprocess
@@ -61,6 +62,28 @@ class Logits(unittest.TestCase):
             self.assertEqual(self.rows(path, "--tokens", "-", stdin="1 2 3")[2].tobytes(), want)
             for form in ("1 2 3", " [1,2 ,3 ] ", "[1, 2, 3]", "1,2\n3", f.name):
                 self.assertEqual(self.rows(path, "--tokens", form)[2].tobytes(), want, form)
+
+    def test_what_is_no_number(self):
+        """Written, to be looked at, but not as if all were well."""
+        folder = os.path.dirname(self.out) + "/broken"
+        shutil.copytree(f"{DATA}/hf/llama_gqa/f32", folder)
+        path = f"{folder}/model.safetensors"
+        with open(path, "rb") as f:
+            raw = bytearray(f.read())
+        header = json.loads(raw[8:8 + int.from_bytes(raw[:8], "little")])
+        begin, end = header["model.embed_tokens.weight"]["data_offsets"]
+        at = 8 + int.from_bytes(raw[:8], "little") + begin + (end - begin) // header["model.embed_tokens.weight"]["shape"][0] * 5
+        raw[at:at + 4] = b"\0\0\xc0\x7f"
+        with open(path, "wb") as f:
+            f.write(raw)
+        r = sluice("logits", folder, "-o", self.out, "--tokens", "1,2,5,6", "-q")
+        self.assertEqual((r.code, r.out), (1, b""))
+        self.assertEqual(r.errors.count("\n"), 1)
+        for says in (self.out, "of 4 rows 2 with logits that are no finite numbers, row 2 first", "--check-tensors"):
+            self.assertIn(says, r.errors)
+        rows, cols, got = read_npy(self.out)
+        self.assertEqual([any(x != x for x in got[i * cols:(i + 1) * cols]) for i in range(rows)], [False, False, True, True])
+        good("logits", folder, "-o", self.out, "--tokens", "1,2,6", "-q")
 
     def test_refused(self):
         path, _, _ = self.model("llama-small-F32")
