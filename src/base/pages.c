@@ -122,10 +122,11 @@ static sl_status take_explicit(const sl_pages *p, sl_err *err)
     if (mmap(p->data, p->bytes, PROT_READ | PROT_WRITE,
              MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | HUGE_2MIB, -1, 0) == MAP_FAILED) {
         const size_t left = sl_proc_size("/sys/kernel/mm/hugepages/hugepages-2048kB", "free_hugepages");
+        const size_t n = p->bytes / HUGE_BYTES;
         return sl_fail(
             err, SL_EUNSUPPORTED,
-            "%zu huge pages of 2 MiB are needed, the system has %zu free (sysctl vm.nr_hugepages makes more)",
-            p->bytes / HUGE_BYTES, left == SIZE_MAX ? (size_t)0 : left);
+            "%zu huge page%s of 2 MiB %s needed, the system has %zu free (sysctl vm.nr_hugepages makes more)", n,
+            n == 1 ? "" : "s", n == 1 ? "is" : "are", left == SIZE_MAX ? (size_t)0 : left);
     }
     return SL_OK;
 }

@@ -56,16 +56,22 @@ void sl_classes_add(sl_classes *c, const sl_tensor_info *t)
     count(&c->of[k], t);
 }
 
-static void print_class(const sl_class *c)
+static void print_class(const sl_class *c, int name_width, int format_width)
 {
-    printf("  %-28s %-10s %6zu tensor%s  %s%s\n", c->name, c->format, c->count, c->count == 1 ? " " : "s",
-           sl_bytes_text(c->bytes).text, c->supported ? "" : "  not supported");
+    printf("  %-*s %-*s %6zu tensor%s  %s%s\n", name_width, c->name, format_width, c->format, c->count,
+           c->count == 1 ? " " : "s", sl_bytes_text(c->bytes).text, c->supported ? "" : "  not supported");
 }
 
 void sl_classes_print(const sl_classes *c)
 {
+    size_t name = 28, format = 10;
+    for (size_t i = 0; i < c->n; i++) {
+        name = SL_MAX(name, strlen(c->of[i].name));
+        format = SL_MAX(format, strlen(c->of[i].format));
+    }
     for (size_t i = 0; i < c->n; i++)
-        print_class(&c->of[i]);
+        print_class(&c->of[i], (int)name, (int)format);
     if (c->others.count)
-        printf("  %-28s %-10s %6zu tensors  %s\n", "others", "", c->others.count, sl_bytes_text(c->others.bytes).text);
+        printf("  %-*s %-*s %6zu tensors  %s\n", (int)name, "others", (int)format, "", c->others.count,
+               sl_bytes_text(c->others.bytes).text);
 }

@@ -183,6 +183,14 @@ static size_t degree(const sl_deploy *d, const sl_deploy_row *row)
     return n;
 }
 
+/* Where the number of ranks is not what someone thought. */
+static const char *world_hint(const sl_deploy *d)
+{
+    return sl_yaml_get(sl_yaml_get(d->doc.root, "parallel_config"), "world_size")
+               ? ""
+               : " (parallel_config.world_size is missing, so there is one)";
+}
+
 /* A list has the levels of world_size, and cuts each of them evenly. */
 static sl_status check_levels(const sl_deploy *d, const sl_yaml *v, sl_err *err)
 {
@@ -190,9 +198,13 @@ static sl_status check_levels(const sl_deploy *d, const sl_yaml *v, sl_err *err)
     size_t level = 0;
     if (v->kind != SL_YAML_LIST)
         return SL_OK;
-    if (!world || world->kind != SL_YAML_LIST || world->n != v->n)
-        return sl_yaml_fail(&d->doc, v, err, "a list of %u levels; world_size has %u", v->n,
-                            world && world->kind == SL_YAML_LIST ? world->n : 1);
+    if (!world)
+        return sl_yaml_fail(&d->doc, v, err, "a list of levels; world_size, which would say them, is missing");
+    if (world->kind != SL_YAML_LIST)
+        return sl_yaml_fail(&d->doc, v, err, "a list of levels, but world_size is no list; a whole number expected");
+    if (world->n != v->n)
+        return sl_yaml_fail(&d->doc, v, err, "a list of %u level%s; world_size has %u", v->n, v->n == 1 ? "" : "s",
+                            world->n);
     for (const sl_yaml *a = world->first, *b = v->first; a && b; a = a->next, b = b->next, level++) {
         int64_t all = 0, part = 1;
         sl_yaml_int(a, &all);
@@ -210,7 +222,8 @@ static sl_status check_degrees(const sl_deploy *d, sl_err *err)
     const sl_deploy_info *i = &d->info;
     if (i->n_ranks % i->pp)
         return sl_yaml_fail(&d->doc, sl_deploy_place(d, "parallel_config", "pp_size"), err,
-                            "%zu ranks cannot be cut into %zu parts of the layers", i->n_ranks, i->pp);
+                            "%zu rank%s cannot be cut into %zu parts of the layers%s", i->n_ranks,
+                            i->n_ranks == 1 ? "" : "s", i->pp, world_hint(d));
     for (size_t k = 0; k < sl_deploy_n_rows; k++) {
         const sl_deploy_row *row = &sl_deploy_rows[k];
         const sl_yaml *v = sl_yaml_get(sl_yaml_get(d->doc.root, row->section), row->name);
@@ -221,8 +234,9 @@ static sl_status check_degrees(const sl_deploy *d, sl_err *err)
             return rc;
         if (row->offset != offsetof(sl_deploy_info, n_ranks) && i->n_ranks / i->pp % degree(d, row) &&
             row->offset != offsetof(sl_deploy_info, pp))
-            return sl_yaml_fail(&d->doc, v, err, "%zu does not divide the %zu ranks%s", degree(d, row),
-                                i->n_ranks / i->pp, i->pp > 1 ? " of one part of the layers" : "");
+            return sl_yaml_fail(&d->doc, v, err, "%zu does not divide the %zu rank%s%s%s", degree(d, row),
+                                i->n_ranks / i->pp, i->n_ranks == i->pp ? "" : "s",
+                                i->pp > 1 ? " of one part of the layers" : "", world_hint(d));
     }
     return SL_OK;
 }

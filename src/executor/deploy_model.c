@@ -6,6 +6,14 @@
 #include "executor/model.h"
 #include "formats/show.h"
 
+/* The file is good, but not for this model. */
+static sl_status of_model(sl_err *err)
+{
+    if (err)
+        err->code = SL_EINVAL;
+    return SL_EINVAL;
+}
+
 static bool is_for(const sl_arch *arch, const sl_yaml *name)
 {
     return (arch->hf && strcmp(arch->hf, name->text) == 0) || (arch->gguf && strcmp(arch->gguf, name->text) == 0);
@@ -26,7 +34,7 @@ static sl_status check_name(const sl_deploy *d, const sl_arch *arch, sl_err *err
     if (!v)
         return SL_OK;
     sl_yaml_fail(&d->doc, v, err, "the layout is for %s; the model is %s", names, sl_arch_name(arch));
-    return sl_fail_in(err, SL_EINVAL, "%s", "--deploy");
+    return of_model(err);
 }
 
 /* One thing of the model that a degree has to divide. */
@@ -45,7 +53,7 @@ static sl_status check_cut(const sl_deploy *d, const cut *c, sl_err *err)
         sl_yaml_fail(&d->doc, at, err, "%zu; the model has no %s", c->by, c->what);
     else
         sl_yaml_fail(&d->doc, at, err, "the model's %zu %s cannot be cut by %zu", c->whole, c->what, c->by);
-    return sl_fail_in(err, SL_EINVAL, "%s", "--deploy");
+    return of_model(err);
 }
 
 sl_status sl_deploy_check(const sl_deploy *d, const sl_model *m, sl_err *err)
@@ -73,7 +81,7 @@ sl_status sl_deploy_check(const sl_deploy *d, const sl_model *m, sl_err *err)
     if (!rc && i->pp > c->n_layers) {
         sl_yaml_fail(&d->doc, sl_deploy_place(d, "parallel_config", "pp_size"), err,
                      "%zu parts of the model's %zu layers", i->pp, c->n_layers);
-        rc = sl_fail_in(err, SL_EINVAL, "%s", "--deploy");
+        rc = of_model(err);
     }
     return rc;
 }

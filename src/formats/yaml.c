@@ -26,18 +26,6 @@ typedef struct reader {
 
 /* ---- messages ---------------------------------------------------------------------------------- */
 
-static sl_status fail_at(const reader *r, sl_status code, yaml_mark_t at, const char *fmt, ...)
-    __attribute__((format(printf, 4, 5)));
-static sl_status fail_at(const reader *r, sl_status code, yaml_mark_t at, const char *fmt, ...)
-{
-    char text[256];
-    va_list args;
-    va_start(args, fmt);
-    vsnprintf(text, sizeof text, fmt, args);
-    va_end(args);
-    return sl_fail(r->err, code, "%s:%zu:%zu: %s", r->doc->name, at.line + 1, at.column + 1, text);
-}
-
 /* "parallel_config.world_size", "model_name[1]", outermost first. */
 static void path_of(const sl_yaml *v, char *out, size_t size)
 {
@@ -58,6 +46,36 @@ static void path_of(const sl_yaml *v, char *out, size_t size)
             i++;
         used += (size_t)snprintf(out + used, size - used, "[%zu]", i);
     }
+}
+
+/* The path of what is being read: the list or map that is open, and the key whose value comes. */
+static void path_here(const reader *r, char *out, size_t size)
+{
+    const size_t top = r->depth - 1;
+    *out = '\0';
+    if (!r->depth)
+        return;
+    path_of(r->open[top], out, size);
+    const size_t used = strlen(out);
+    if (r->key[top]) {
+        char shown[SL_SHOW_MAX];
+        sl_show(shown, (sl_bytes){ r->key[top], strlen(r->key[top]) });
+        snprintf(out + used, size - used, "%s%s", used ? "." : "", shown);
+    }
+}
+
+static sl_status fail_at(const reader *r, sl_status code, yaml_mark_t at, const char *fmt, ...)
+    __attribute__((format(printf, 4, 5)));
+static sl_status fail_at(const reader *r, sl_status code, yaml_mark_t at, const char *fmt, ...)
+{
+    char path[PATH_MAX_LEN], text[256];
+    va_list args;
+    path_here(r, path, sizeof path);
+    va_start(args, fmt);
+    vsnprintf(text, sizeof text, fmt, args);
+    va_end(args);
+    return sl_fail(r->err, code, "%s:%zu:%zu: %s%s%s", r->doc->name, at.line + 1, at.column + 1, path,
+                   *path ? ": " : "", text);
 }
 
 static sl_status say(const sl_yaml_doc *d, const sl_yaml *at, uint32_t line, uint32_t column, sl_err *err,
@@ -111,7 +129,9 @@ static sl_status broken(const reader *r)
             at.line += r->bytes[i] == '\n';
             at.column = r->bytes[i] == '\n' ? 0 : at.column + 1;
         }
-        return fail_at(r, SL_EFORMAT, at, "%s (byte %zu); UTF-8 text is expected", p->problem, p->problem_offset);
+        /* It reads ahead of what is taken apart, so the path is not known. */
+        return sl_fail(r->err, SL_EFORMAT, "%s:%zu:%zu: %s (byte %zu); UTF-8 text is expected", r->doc->name,
+                       at.line + 1, at.column + 1, p->problem, p->problem_offset);
     }
     if (indented_by_tab(r, p->problem_mark.line))
         return fail_at(r, SL_EFORMAT, p->problem_mark, "a tab before the text of the line; YAML indents by spaces");
@@ -126,20 +146,26 @@ static sl_status no_memory(const reader *r)
     return sl_fail(r->err, SL_ENOMEM, "%s: no memory for its values", r->doc->name);
 }
 
+static sl_status fail_again(const reader *r, const sl_yaml *first, yaml_mark_t at)
+{
+    char path[PATH_MAX_LEN];
+    path_of(first, path, sizeof path);
+    return sl_fail(r->err, SL_EFORMAT, "%s:%zu:%zu: %s: stands here again; it is set in line %u already", r->doc->name,
+                   at.line + 1, at.column + 1, path, first->line);
+}
+
 /* A key stands before its value: remembered until that comes. */
 static sl_status take_key(reader *r, const yaml_event_t *e)
 {
     const size_t top = r->depth - 1;
     const char *text = (const char *)e->data.scalar.value;
-    char shown[SL_SHOW_MAX];
     if (e->data.scalar.style == YAML_PLAIN_SCALAR_STYLE && strcmp(text, "<<") == 0)
         return fail_at(r, SL_EUNSUPPORTED, e->start_mark, "merge keys (<<) are not taken here: write the keys out");
     if (!*text)
         return fail_at(r, SL_EFORMAT, e->start_mark, "a key is missing before the colon");
     for (const sl_yaml *m = r->open[top]->first; m; m = m->next)
         if (strcmp(m->key, text) == 0)
-            return fail_at(r, SL_EFORMAT, e->start_mark, "\"%s\" stands here again; it is set in line %u already",
-                           sl_show(shown, (sl_bytes){ text, strlen(text) }), m->line);
+            return fail_again(r, m, e->start_mark);
     r->key[top] = sl_arena_memdup(&r->doc->arena, text, strlen(text));
     r->key_at[top] = e->start_mark;
     return r->key[top] ? SL_OK : no_memory(r);
@@ -347,12 +373,18 @@ static size_t digits(const char *p)
     return strspn(p, "0123456789");
 }
 
+/* Decimal digits, perhaps a sign, no leading zero. */
+static bool is_whole(const char *text)
+{
+    const char *p = text + (*text == '-' || *text == '+');
+    return digits(p) && !p[digits(p)] && !(p[0] == '0' && p[1]);
+}
+
 bool sl_yaml_int(const sl_yaml *v, int64_t *out)
 {
     if (!is_plain(v))
         return false;
-    const char *p = v->text + (*v->text == '-' || *v->text == '+');
-    if (!digits(p) || p[digits(p)] || (p[0] == '0' && p[1]))
+    if (!is_whole(v->text))
         return false;
     errno = 0;
     *out = strtoll(v->text, NULL, 10);
@@ -445,6 +477,8 @@ const char *sl_yaml_is(const sl_yaml *v)
         return "a boolean to some readers of YAML and text to others";
     if (sl_yaml_int(v, &i))
         return "a whole number";
+    if (is_whole(v->text))
+        return "a whole number of more than 64 bits";
     if (sl_yaml_real(v, &d))
         return "a number";
     const char *odd = odd_number(v->text);

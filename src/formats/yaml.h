@@ -40,8 +40,9 @@ typedef struct sl_yaml_doc {
     const sl_yaml *root; /* a MAP */
 } sl_yaml_doc;
 
-/* SL_EFORMAT: "NAME:LINE:COLUMN: ..."; SL_EUNSUPPORTED: too large, too deep, or one of the things above; SL_ENOMEM.
- * `name` must outlive the tree, `bytes` need not. After a failure d is empty. */
+/* SL_EFORMAT: "NAME:LINE:COLUMN: PATH: ...", where PATH is that of the key as far as it was read; SL_EUNSUPPORTED: too
+ * large, too deep, or one of the things above; SL_ENOMEM. `name` must outlive the tree, `bytes` need not. After a
+ * failure d is empty. */
 sl_status sl_yaml_parse(sl_yaml_doc *d, const char *name, const void *bytes, size_t n, sl_err *err);
 void sl_yaml_fini(sl_yaml_doc *d); /* accepts a zeroed one */
 

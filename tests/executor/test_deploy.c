@@ -77,7 +77,8 @@ static void faults_are_named(void **state)
           "f:1:31: parallel_config.world_size: 0; a whole number from 1 to 65536" },
         { "parallel_config: {world_size: -1}\n", "parallel_config.world_size: -1; a whole" },
         { "parallel_config: {world_size: 65537}\n", "parallel_config.world_size: 65537; a whole" },
-        { "parallel_config: {world_size: 99999999999999999999}\n", "is a number; a whole" },
+        { "parallel_config: {world_size: 99999999999999999999}\n",
+          "is a whole number of more than 64 bits; a whole number from 1 to 65536" },
         { "parallel_config: {world_size: \"2\"}\n", "\"2\" is text in quotes; a whole number" },
         { "parallel_config: {world_size: 2.0}\n", "\"2.0\" is a number; a whole number" },
         { "parallel_config: {world_size: true}\n", "\"true\" is a boolean; a whole number" },
@@ -117,7 +118,14 @@ static void faults_are_named(void **state)
           "f:2:30: prefill.sequence_parallel: 4; 1, or as many as attn_tp_size (8)" },
         { WORLD "}\nprefill: {context_parallel: 8, chunk_size: 100}\n",
           "chunk_size: 100 is no multiple of context_parallel 8" },
-        { WORLD ", attn_tp_size: [2, 4]}\n", "attn_tp_size: a list of 2 levels; world_size has 1" },
+        { WORLD ", attn_tp_size: [2, 4]}\n", "attn_tp_size: a list of levels, but world_size is no list" },
+        { WORLD ", attn_tp_size: [2]}\n", "attn_tp_size: a list of levels, but world_size is no list" },
+        { "parallel_config: {world_size: [2, 4], attn_tp_size: [2]}\n", "a list of 1 level; world_size has 2" },
+        { "parallel_config: {attn_tp_size: [2]}\n", "a list of levels; world_size, which would say them, is missing" },
+        { "parallel_config: {attn_tp_size: 2}\n",
+          "attn_tp_size: 2 does not divide the 1 rank (parallel_config.world_size is missing, so there is one)" },
+        { "decode: {data_parallel: 2}\n", "decode.data_parallel: 2 does not divide the 1 rank (parallel_config.world" },
+        { "parallel_config: {pp_size: 2}\n", "1 rank cannot be cut into 2 parts of the layers (parallel_config.world" },
         { "parallel_config: {world_size: [2, 4], attn_tp_size: [4, 2]}\n", "level 1: 2 ranks cannot be cut by 4" },
 
         { "options: {a: {b: 1}}\n", "f:1:14: options.a: a group of keys" },
@@ -209,7 +217,8 @@ static void against_a_model(void **state)
         sl_deploy *d = reads(cases[i].text);
         sl_err err = { 0 };
         const sl_status rc = sl_deploy_check(d, cases[i].llama ? llama : kimi, &err);
-        if (rc != (cases[i].says ? SL_EINVAL : SL_OK) || (rc && !strstr(err.msg, cases[i].says)))
+        if (rc != (cases[i].says ? SL_EINVAL : SL_OK) || (rc && !strstr(err.msg, cases[i].says)) ||
+            (rc && strncmp(err.msg, "f:1:", 4) != 0))
             fail_msg("%s: %s \"%s\", should say %s", cases[i].text, sl_status_name(rc), err.msg, cases[i].says);
         sl_deploy_close(d);
     }

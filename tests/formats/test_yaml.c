@@ -139,6 +139,7 @@ static void what_a_value_is(void **state)
         { "{}", "a group" },
         { "", "no value" },
         { "12", "a whole number" },
+        { "-99999999999999999999", "more than 64 bits" },
         { "1.5", "a number" },
         { "word", "text" },
     };
@@ -164,21 +165,22 @@ static void refused(void **state)
         { "---\n", SL_EFORMAT, "f:2:1: keys with values" },
         { "word\n", SL_EFORMAT, "f:1:1: keys with values" },
         { "- a\n- b\n", SL_EFORMAT, "f:1:1: keys with values" },
-        { "a: 1\nb: [1,\n", SL_EFORMAT, "f:3:1: " },
+        { "a: 1\nb: [1,\n", SL_EFORMAT, "f:3:1: b: " },
         { "a: 1\n b: 2\n", SL_EFORMAT, "f:2:3: mapping values are not allowed" },
         { "a: 'x\n", SL_EFORMAT, "quoted scalar" },
-        { "a: 1\nb: 2\na: 3\n", SL_EFORMAT, "f:3:1: \"a\" stands here again; it is set in line 1" },
-        { "a: {b: 1, \"b\": 2}\n", SL_EFORMAT, "f:1:11: \"b\" stands here again" },
-        { "a: &x 1\n", SL_EUNSUPPORTED, "f:1:4: anchors (&x)" },
-        { "a: *x\n", SL_EUNSUPPORTED, "f:1:4: aliases (*x)" },
+        { "a: 1\nb: 2\na: 3\n", SL_EFORMAT, "f:3:1: a: stands here again; it is set in line 1" },
+        { "o:\n  a: 1\n  b: {c: 1}\n  a: 2\n", SL_EFORMAT, "f:4:3: o.a: stands here again; it is set in line 2" },
+        { "a: {b: 1, \"b\": 2}\n", SL_EFORMAT, "f:1:11: a.b: stands here again; it is set in line 1" },
+        { "a: &x 1\n", SL_EUNSUPPORTED, "f:1:4: a: anchors (&x)" },
+        { "a: *x\n", SL_EUNSUPPORTED, "f:1:4: a: aliases (*x)" },
         { "&k a: 1\n", SL_EUNSUPPORTED, "anchors (&k)" },
         { "*k : 1\n", SL_EUNSUPPORTED, "aliases (*k)" },
         { "a: &l [1]\n", SL_EUNSUPPORTED, "anchors (&l)" },
         { "a: &m {b: 1}\n", SL_EUNSUPPORTED, "anchors (&m)" },
-        { "a: {<<: {b: 1}}\n", SL_EUNSUPPORTED, "f:1:5: merge keys" },
+        { "a: {<<: {b: 1}}\n", SL_EUNSUPPORTED, "f:1:5: a: merge keys" },
         { "<<: [{b: 1}]\n", SL_EUNSUPPORTED, "f:1:1: merge keys" },
-        { "a: !!str 1\n", SL_EUNSUPPORTED, "f:1:4: tags (tag:yaml.org,2002:str)" },
-        { "a: !python/object:os.system [ls]\n", SL_EUNSUPPORTED, "f:1:4: tags" },
+        { "a: !!str 1\n", SL_EUNSUPPORTED, "f:1:4: a: tags (tag:yaml.org,2002:str)" },
+        { "a: !python/object:os.system [ls]\n", SL_EUNSUPPORTED, "f:1:4: a: tags" },
         { "!!map {a: 1}\n", SL_EUNSUPPORTED, "tags" },
         { "a: 1\n---\nb: 1\n", SL_EUNSUPPORTED, "f:2:1: a second document" },
         { "--- {a: 1}\n--- {b: 1}\n", SL_EUNSUPPORTED, "f:2:1: a second document" },
@@ -186,19 +188,19 @@ static void refused(void **state)
         { "{[a]: 1}\n", SL_EUNSUPPORTED, "a list or map as a key" },
         { ": 1\n", SL_EFORMAT, "f:1:1: did not find expected key" },
         { "\"\": 1\n", SL_EFORMAT, "a key is missing" },
-        { "a:\n\tb: 1\n", SL_EFORMAT, "f:2:1: a tab" },
-        { "a:\n  b: 1\n\tc: 2\n", SL_EFORMAT, "f:3:1: a tab" },
-        { "a: @b\n", SL_EFORMAT, "f:1:4: " },
+        { "a:\n\tb: 1\n", SL_EFORMAT, "f:2:1: a: a tab" },
+        { "a:\n  b: 1\n\tc: 2\n", SL_EFORMAT, "f:3:1: a.b: a tab" },
+        { "a: @b\n", SL_EFORMAT, "f:1:4: a: " },
         { "a: b\x80\n", SL_EFORMAT, "f:1:5: invalid leading UTF-8 octet (byte 4)" },
         { "a: 1\nb: \x01\n", SL_EFORMAT, "f:2:4: control characters" },
-        { "a: \"\\0\"\n", SL_EFORMAT, "f:1:4: a NUL" },
+        { "a: \"\\0\"\n", SL_EFORMAT, "f:1:4: a: a NUL" },
         { "\xff\xfe"
           "a",
           SL_EUNSUPPORTED, "f:1:1: UTF-16" },
         { "\xfe\xff"
           "a",
           SL_EUNSUPPORTED, "f:1:1: UTF-16" },
-        { "a: [[[[[[[[1]]]]]]]]\n", SL_EUNSUPPORTED, "f:1:11: nested deeper than 8" },
+        { "a: [[[[[[[[1]]]]]]]]\n", SL_EUNSUPPORTED, "f:1:11: a[0][0][0][0][0][0]: nested deeper than 8" },
         { "%TAG ! tag:x,2026:\n--- {a: !b 1}\n", SL_EUNSUPPORTED, "tags (tag:x,2026:b)" },
         { "%YAML 3.0\n--- {a: 1}\n", SL_EFORMAT, "incompatible YAML" },
     };
@@ -250,7 +252,7 @@ static void large_and_deep(void **state)
     for (int i = 0; i <= SL_YAML_MEMBERS_MAX; i++)
         used += (size_t)sprintf(text + used, "k%d: 1\n", i);
     assert_int_equal(sl_yaml_parse(&d, "f", text, used, &err), SL_EUNSUPPORTED);
-    assert_non_null(strstr(err.msg, "f:257:7: more than 256"));
+    assert_non_null(strstr(err.msg, "f:257:7: k256: more than 256"));
     free(text);
 }
 
