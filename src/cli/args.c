@@ -1,4 +1,7 @@
 /* args.c - defaults, and the option tables that several commands share. */
+#include <math.h>
+#include <string.h>
+#include "base/num.h"
 #include "cli/cli.h"
 
 const sl_args sl_args_default = {
@@ -25,6 +28,59 @@ const sl_args sl_args_default = {
     .fill = "tokens",
 };
 
+/* ---- what a value has to be beside its kind ------------------------------------------- */
+
+static const char *check_page(const char *value)
+{
+    int64_t n = 0;
+    return sl_read_int(value, &n) && n % 16 ? "a multiple of 16" : NULL;
+}
+
+static const char *check_fusion(const char *value)
+{
+    static const char *const known[] = { "all", "none", "norm", "attn", "ffn" };
+    for (const char *at = value; at;) {
+        const size_t n = strcspn(at, ",");
+        bool found = false;
+        for (size_t i = 0; i < SL_COUNT(known); i++)
+            found |= strlen(known[i]) == n && memcmp(known[i], at, n) == 0;
+        if (!found)
+            return "all, none, or some of norm,attn,ffn";
+        at = at[n] ? at + n + 1 : NULL;
+    }
+    return NULL;
+}
+
+static const char *check_memory(const char *value)
+{
+    size_t n = 0;
+    return sl_read_size(value, (size_t)1 << 40, &n) && n ? NULL : "a size like 4G, 512M or 80%";
+}
+
+static const char *check_bias(const char *value)
+{
+    int32_t id = 0;
+    float bias = 0.0f;
+    return sl_cli_read_bias(value, &id, &bias) ? NULL : "a token id and a finite value, as in 15043-100 or 15043+1.5,";
+}
+
+bool sl_cli_read_bias(const char *text, int32_t *id, float *bias)
+{
+    int64_t n = -1;
+    double value = 0.0;
+    char digits[16];
+    const size_t len = strspn(text, "0123456789");
+    snprintf(digits, sizeof digits, "%.*s", (int)SL_MIN(len, sizeof digits), text);
+    if (!len || len >= sizeof digits || !sl_read_int(digits, &n) || n > INT32_MAX ||
+        (text[len] != '+' && text[len] != '-') || !sl_read_real(text + len, &value) || !isfinite((float)value))
+        return false;
+    *id = (int32_t)n;
+    *bias = (float)value;
+    return true;
+}
+
+/* ---- tables ----------------------------------------------------------------------------- */
+
 const sl_opt sl_opts_context[] = {
     { "ctx-size|n-ctx", "c", "N",
       "positions of the context (default 0: the model's own, or as many as fit into memory)", SL_OPT_INT,
@@ -40,19 +96,20 @@ const sl_opt sl_opts_engine[] = {
     { "ubatch-size", "ub", "N", "prompt tokens of one step (default 512; 1: token by token)", SL_OPT_INT,
       SL_ARG(ubatch_size), 1, 1 << 16, NULL },
     { "act", NULL, "TYPE",
-      "what activations are multiplied as: auto, f32 or int8 (default auto: int8 for weights of 8 "
-      "bits or fewer)",
+      "what activations are multiplied as: auto, f32 or int8 (default auto: int8 where the weights are whole numbers "
+      "of 8 bits or fewer). Floats (F32, F16, BF16, FP8), Q2_K, NVFP4 and columns in any order (ANY, of GPTQ with "
+      "act-order) are always multiplied as f32",
       SL_OPT_WORD, SL_ARG(act), 0, 0, "auto|f32|int8" },
     { "kv-type", NULL, "TYPE", "how keys and values are kept: f16, f32, bf16 or int8 (default f16)", SL_OPT_WORD,
       SL_ARG(kv_type), 0, 0, "f16|f32|bf16|int8" },
     { "kv-layout", NULL, "KIND", "how keys lie in a page: grouped (default), or token, the plain way, to compare with",
       SL_OPT_WORD, SL_ARG(kv_layout), 0, 0, "grouped|token" },
     { "kv-page", NULL, "N", "positions of a page of keys and values, a multiple of 16 (default 64)", SL_OPT_INT,
-      SL_ARG(kv_page), 16, 1 << 16, NULL },
+      SL_ARG(kv_page), 16, 1 << 16, NULL, check_page },
     { "mode", NULL, "MODE", "graph (default) plans once and replays; eager plans every step", SL_OPT_WORD, SL_ARG(mode),
       0, 0, "graph|eager" },
     { "fusion", NULL, "LIST", "which operations are fused: all (default), none, or some of norm,attn,ffn", SL_OPT_TEXT,
-      SL_ARG(fusion), 0, 0, "all|none|norm|attn|ffn" },
+      SL_ARG(fusion), 0, 0, "all|none|norm|attn|ffn", check_fusion },
     { "attn", NULL, "KIND", "flash (default), or plain, which keeps whole rows of scores", SL_OPT_WORD, SL_ARG(attn), 0,
       0, "flash|plain" },
     { "mla", NULL, "FORM",
@@ -63,13 +120,14 @@ const sl_opt sl_opts_engine[] = {
       SL_OPT_INT, SL_ARG(attn_window), 0, SL_OPT_NO_MAX, NULL },
     { "memory", NULL, "SIZE",
       "take no more than 4G, 512M, or 80% of what the machine or its cgroup has (default: what is free)", SL_OPT_TEXT,
-      SL_ARG(memory), 0, 0, NULL },
+      SL_ARG(memory), 0, 0, NULL, check_memory },
     { "weights", NULL, "WHERE",
       "map (default): in the mapped file; copy: in memory of their own; copy-per-node: on each NUMA node", SL_OPT_WORD,
       SL_ARG(weights), 0, 0, "map|copy|copy-per-node" },
     { "no-mmap", NULL, NULL, "the same as --weights copy", SL_OPT_FLAG, SL_ARG(no_mmap), 0, 0, NULL },
     { "prefetch", NULL, "WHEN",
-      "ask for weights before they are used: on: pages of the mapped file, experts once they are picked; auto (default): "
+      "ask for weights before they are used: on: pages of the mapped file, experts once they are picked; auto "
+      "(default): "
       "those where the weights are more than the memory; off: not even into the cache",
       SL_OPT_WORD, SL_ARG(prefetch), 0, 0, "auto|on|off" },
     { "mlock", NULL, NULL, "bring all weights into memory first, and let nothing out of it again", SL_OPT_FLAG,
@@ -125,7 +183,7 @@ const sl_opt sl_opts_sampling[] = {
     { "seed", "s", "N", "the same seed gives the same text (default -1: random)", SL_OPT_INT, SL_ARG(seed), -1,
       SL_OPT_NO_MAX, NULL },
     { "logit-bias", NULL, "ID+V|ID-V", "add V to the score of a token, as in 15043-100; may be repeated", SL_OPT_LIST,
-      SL_ARG(bias), 0, 0, NULL },
+      SL_ARG(bias), 0, 0, NULL, check_bias },
     { 0 },
 };
 
@@ -136,7 +194,7 @@ const sl_opt sl_opts_text[] = {
 };
 
 const sl_opt sl_opts_common[] = {
-    { "model", "m", "FILE", "another way to give MODEL", SL_OPT_TEXT, SL_ARG(model_option), 0, 0, NULL },
+    { "model", "m", "MODEL", "another way to give MODEL", SL_OPT_TEXT, SL_ARG(model_option), 0, 0, NULL },
     { "override-kv", NULL, "KEY=TYPE:V",
       "take V for a setting of the .gguf file; TYPE is int, float, bool or str; may be repeated", SL_OPT_LIST,
       SL_ARG(override_kv), 0, 0, NULL },

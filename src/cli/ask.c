@@ -1,13 +1,14 @@
 #include "cli/ask.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <float.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include "base/mem.h"
 #include "base/num.h"
+#include "cli/deploy.h"
 
 /* Prompt tokens of a step in a chat, unless -ub says: Ctrl-C is heard between steps. */
 #define CHAT_UBATCH 64
@@ -19,21 +20,17 @@ static sl_exit read_bias(sl_ask *k, const char *given, float *out)
 {
     sl_err err = { 0 };
     sl_model_info info;
-    int64_t id = -1;
-    double value = 0.0;
-    char digits[16];
-    const size_t n = strspn(given, "0123456789");
-    snprintf(digits, sizeof digits, "%.*s", (int)n, given);
-    if (!n || n >= sizeof digits || !sl_read_int(digits, &id) || (given[n] != '+' && given[n] != '-') ||
-        !sl_read_real(given + n, &value) || !isfinite((float)value))
-        return sl_cli_usage("--logit-bias %s: a token id and a finite value expected, as in 15043-100 or 15043+1.5",
-                            given);
+    int32_t id = 0;
+    const bool good = sl_cli_read_bias(given, &id, out); /* as the option's table has checked */
+    assert(good);
+    (void)good;
     sl_model_describe(k->session.model, &info);
-    if ((uint64_t)id >= info.n_vocab)
-        return sl_cli_usage("--logit-bias %s: id %lld is outside the vocabulary (0 to %zu)", given, (long long)id,
-                            info.n_vocab - 1);
-    *out = (float)value;
-    return sl_ids_push(&k->bias_token, (int32_t)id, &err) ? sl_cli_failed("%s", err.msg) : SL_EXIT_OK;
+    if ((uint64_t)id >= info.n_vocab) {
+        sl_fail(&err, SL_EINVAL, "--logit-bias %s: id %d is outside the vocabulary (0 to %zu)", given, id,
+                info.n_vocab - 1);
+        return sl_cli_fail_option(&k->args, &err);
+    }
+    return sl_ids_push(&k->bias_token, id, &err) ? sl_cli_failed("%s", err.msg) : SL_EXIT_OK;
 }
 
 static sl_exit prepare_sampling(sl_ask *k)

@@ -4,6 +4,7 @@
 #include "base/mem.h"
 #include "base/num.h"
 #include "cli/bench_lines.h"
+#include "cli/deploy.h"
 #include "cli/experts.h"
 #include "cli/session.h"
 #include "cli/signals.h"
@@ -326,7 +327,7 @@ static sl_exit load(sl_benching *b)
         code = sl_session_tell(s, b->args);
     if (!code &&
         (sl_bench_create(&b->bench, s->model, &s->options, &err) || sl_bench_prepare(b->bench, &all, NULL, &err)))
-        code = sl_cli_fail(&err);
+        code = sl_cli_fail_option(b->args, &err);
     if (!code && b->args->fill[0] == 'r')
         sl_bench_fill_random(b->bench);
     s->load_s += sl_cli_now() - begin;

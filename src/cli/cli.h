@@ -88,6 +88,9 @@ extern const sl_opt sl_opts_context[], sl_opts_engine[], sl_opts_sampling[], sl_
 
 extern const sl_args sl_args_default;
 
+/* "ID+V" or "ID-V", as --logit-bias takes it: an id that a vocabulary may have, a finite value. */
+bool sl_cli_read_bias(const char *text, int32_t *id, float *bias);
+
 /* "sluice: where: text" on stderr; returns SL_EXIT_USAGE for SL_EINVAL, else SL_EXIT_FAILED. */
 sl_exit sl_cli_fail(const sl_err *err);
 sl_exit sl_cli_usage(const char *fmt, ...) __attribute__((format(printf, 1, 2)));

@@ -13,6 +13,7 @@ static const sl_opt_group known[] = {
 };
 
 #define NAME_MAX_LEN 64
+#define WANTS_MAX    (32 + SL_OPT_RANGE_MAX)
 
 /* Keys of YAML are mostly written with "_", options with "-"; both are taken. */
 static const char *option_name(const char *key, char room[NAME_MAX_LEN])
@@ -54,16 +55,19 @@ static sl_status unknown(const char *path, const sl_deploy_option *o, sl_err *er
 }
 
 /* The kind of value that the option wants; NULL: it has it. */
-static const char *wants(const sl_opt *row, const sl_deploy_option *o)
+static const char *wants(const sl_opt *row, const sl_deploy_option *o, char room[WANTS_MAX])
 {
+    char range[SL_OPT_RANGE_MAX];
     switch (row->kind) {
     case SL_OPT_FLAG:
         return o->kind == SL_DEPLOY_BOOL ? NULL : "true or false";
     case SL_OPT_INT:
-        return o->kind == SL_DEPLOY_INT ? NULL : "a whole number";
+        snprintf(room, WANTS_MAX, "a whole number %s", sl_options_range(row, range));
+        return o->kind == SL_DEPLOY_INT ? NULL : room;
     case SL_OPT_REAL:
     case SL_OPT_ABOVE:
-        return o->kind == SL_DEPLOY_INT || o->kind == SL_DEPLOY_REAL ? NULL : "a number";
+        snprintf(room, WANTS_MAX, "a number %s", sl_options_range(row, range));
+        return o->kind == SL_DEPLOY_INT || o->kind == SL_DEPLOY_REAL ? NULL : room;
     case SL_OPT_WORD:
         return o->kind == SL_DEPLOY_TEXT ? NULL : row->words;
     case SL_OPT_TEXT:
@@ -75,8 +79,8 @@ static const char *wants(const sl_opt *row, const sl_deploy_option *o)
 
 static sl_status set(const char *path, const sl_deploy_option *o, const sl_opt *row, sl_args *values, sl_err *err)
 {
-    char place[512];
-    const char *want = wants(row, o);
+    char place[512], room[WANTS_MAX];
+    const char *want = wants(row, o, room);
     snprintf(place, sizeof place, "%.300s:%zu:%zu: options.%.60s:", path, o->line, o->column, o->name);
     if (o->of_list && row->kind != SL_OPT_LIST)
         return sl_fail(err, SL_EINVAL, "%s a list; one value expected", place);
@@ -99,6 +103,23 @@ static sl_status check_once(const char *path, const sl_deploy *d, size_t i, cons
             return sl_fail(err, SL_EINVAL, "%s:%zu:%zu: options.%.60s: the same as %.60s in line %zu", path, o.key_line,
                            o.key_column, o.name, earlier.name, earlier.key_line);
     return SL_OK;
+}
+
+/* no-mmap is another word for one value of weights. */
+static sl_status check_mapped(const char *path, const sl_deploy *d, sl_err *err)
+{
+    sl_deploy_option o, mapped = { 0 }, copied = { 0 };
+    for (size_t i = 0; sl_deploy_option_at(d, i, &o); i++) {
+        const char *name = find_row(&o)->names;
+        if (strcmp(name, "weights") == 0 && strcmp(o.value, "map") == 0)
+            mapped = o;
+        if (strcmp(name, "no-mmap") == 0 && strchr("tT", *o.value))
+            copied = o;
+    }
+    if (!mapped.name || !copied.name)
+        return SL_OK;
+    return sl_fail(err, SL_EINVAL, "%s:%zu:%zu: options.%s: %s means weights: copy, but weights is map in line %zu",
+                   path, copied.line, copied.column, copied.name, copied.value, mapped.line);
 }
 
 static void free_words(sl_args *values)
@@ -124,8 +145,56 @@ sl_exit sl_cli_deploy_read(const sl_command *c, sl_args *args)
         if (!rc)
             rc = set(info.path, &o, row, takes(c, row) ? args : &unused, &err);
     }
+    rc = rc ? rc : check_mapped(info.path, args->deploy, &err);
     free_words(&unused);
     return rc ? sl_cli_failed("%s", err.msg) : SL_EXIT_OK;
+}
+
+/* Whether the command line gave it another value. */
+static bool overridden(const sl_args *args, const sl_deploy_option *o, const sl_opt *row, const char *path)
+{
+    sl_args file = sl_args_default;
+    sl_err err = { 0 };
+    const void *a = (const char *)args + row->offset, *b = (const char *)&file + row->offset;
+    if (row->kind == SL_OPT_LIST || set(path, o, row, &file, &err))
+        return false;
+    if (row->kind == SL_OPT_FLAG)
+        return *(const bool *)a != *(const bool *)b;
+    if (row->kind == SL_OPT_TEXT || row->kind == SL_OPT_WORD) {
+        const char *x = *(const char *const *)a, *y = *(const char *const *)b;
+        return !x || !y || strcmp(x, y) != 0;
+    }
+    return memcmp(a, b, sizeof(int64_t)) != 0; /* a double is as wide */
+}
+
+/* ---- faults that are found later --------------------------------------------------------------- */
+
+/* Whether "--kv-page: ..." is about this option of the file; of a list, about this value. *rest: behind the name. */
+static bool is_about(const char *text, const sl_args *args, const sl_deploy_option *o, const char *path,
+                     const char **rest)
+{
+    const sl_opt *row = find_row(o);
+    const size_t n = strcspn(row->names, "|");
+    if (strncmp(text, "--", 2) != 0 || strncmp(text + 2, row->names, n) != 0 || !strchr(": ", text[2 + n]))
+        return false;
+    *rest = text + 2 + n + strspn(text + 2 + n, ": ");
+    return row->kind == SL_OPT_LIST ? strncmp(*rest, o->value, strlen(o->value)) == 0 : !overridden(args, o, row, path);
+}
+
+sl_exit sl_cli_fail_option(const sl_args *args, const sl_err *err)
+{
+    static const char but[] = ", but ";
+    const char *within = strstr(err->msg, ", but --"), *rest = NULL;
+    const char *text = within ? within + strlen(but) : err->msg;
+    sl_deploy_info i = { 0 };
+    sl_deploy_option o;
+    if (args->deploy)
+        sl_deploy_describe(args->deploy, &i);
+    for (size_t k = 0; args->deploy && sl_deploy_option_at(args->deploy, k, &o); k++)
+        if (is_about(text, args, &o, i.path, &rest))
+            return sl_cli_failed("%s:%zu:%zu: options.%s: %s", i.path, o.line, o.column, o.name,
+                                 within ? err->msg : rest);
+    return sl_cli_fail(err);
 }
 
 /* ---- sluice info ------------------------------------------------------------------------------- */
@@ -154,21 +223,15 @@ static void print_phase(const char *name, const sl_deploy_phase *p)
     printf("%s\n", p->overlap ? ", communication overlapped" : "");
 }
 
-/* Whether the command line gave it another value. */
-static bool overridden(const sl_args *args, const sl_deploy_option *o, const sl_opt *row, const char *path)
+/* The layout as it is of this model: a dense one has no experts, which would be over all ranks unless the file says
+ * otherwise. */
+static void describe(const sl_deploy *d, const sl_model *m, sl_deploy_info *out)
 {
-    sl_args file = sl_args_default;
-    sl_err err = { 0 };
-    const void *a = (const char *)args + row->offset, *b = (const char *)&file + row->offset;
-    if (row->kind == SL_OPT_LIST || set(path, o, row, &file, &err))
-        return false;
-    if (row->kind == SL_OPT_FLAG)
-        return *(const bool *)a != *(const bool *)b;
-    if (row->kind == SL_OPT_TEXT || row->kind == SL_OPT_WORD) {
-        const char *x = *(const char *const *)a, *y = *(const char *const *)b;
-        return !x || !y || strcmp(x, y) != 0;
-    }
-    return memcmp(a, b, sizeof(int64_t)) != 0; /* a double is as wide */
+    sl_model_info model;
+    sl_model_describe(m, &model);
+    sl_deploy_describe(d, out);
+    if (!model.n_experts)
+        out->moe_ep = 1;
 }
 
 void sl_cli_deploy_print(const sl_args *args, const sl_model *m)
@@ -176,12 +239,14 @@ void sl_cli_deploy_print(const sl_args *args, const sl_model *m)
     sl_deploy_info i;
     sl_deploy_option o;
     sl_str cuts = { 0 };
-    sl_deploy_describe(args->deploy, &i);
+    describe(args->deploy, m, &i);
     printf("\ndeploy %s\n", i.path);
     if (i.n_ranks == 1)
         printf("  ranks         1\n");
     else
-        printf("  ranks         %zu; this build runs 1, so what is below is for one without them\n", i.n_ranks);
+        printf("  ranks         %zu; this build runs one: memory and execution below are those of one rank with the "
+               "whole model\n",
+               i.n_ranks);
     cuts_text(&i, &cuts);
     printf("  weights       %s; the fullest rank holds %s\n", cuts.len ? cuts.data : "not cut",
            sl_bytes_text(sl_deploy_rank_bytes(args->deploy, m)).text);
@@ -209,7 +274,7 @@ json_t *sl_cli_deploy_json(const sl_args *args, const sl_model *m)
     sl_deploy_info i;
     sl_deploy_option o;
     sl_err err = { 0 };
-    sl_deploy_describe(args->deploy, &i);
+    describe(args->deploy, m, &i);
     json_t *options = json_object();
     for (size_t k = 0; sl_deploy_option_at(args->deploy, k, &o); k++)
         json_object_set_new(

@@ -1,10 +1,13 @@
 /* info.c - `sluice info`: what is in a model file, what memory it will take, which kernels run. */
 #include <string.h>
+#include <unistd.h>
 #include "base/cpu.h"
 #include "base/num.h"
 #include "cli/classes.h"
 #include "cli/deploy.h"
 #include "cli/session.h"
+
+#define NAME_WIDTH_MAX 80 /* a longer name pushes its own line only */
 
 static void shape_text(const sl_tensor_info *t, char *out, size_t size)
 {
@@ -16,13 +19,19 @@ static void shape_text(const sl_tensor_info *t, char *out, size_t size)
 
 static void print_tensors(const sl_model *m, size_t n_tensors)
 {
+    sl_tensor_info t;
+    size_t name = 36, format = 10;
     printf("\ntensors\n");
     for (size_t i = 0; i < n_tensors; i++) {
-        sl_tensor_info t;
+        sl_model_tensor(m, i, &t);
+        name = SL_MAX(name, SL_MIN(strlen(t.name), (size_t)NAME_WIDTH_MAX));
+        format = SL_MAX(format, strlen(t.format));
+    }
+    for (size_t i = 0; i < n_tensors; i++) {
         char shape[96];
         sl_model_tensor(m, i, &t);
         shape_text(&t, shape, sizeof shape);
-        printf("  %-36s %-10s [%s]  %s%s\n", t.name, t.format, shape, sl_bytes_text(t.bytes).text,
+        printf("  %-*s %-*s [%s]  %s%s\n", (int)name, t.name, (int)format, t.format, shape, sl_bytes_text(t.bytes).text,
                t.supported ? "" : "  not supported");
     }
 }
@@ -109,30 +118,10 @@ static size_t kv_read(const sl_model_info *i, size_t position_bytes, size_t n)
     return layer * ((i->n_layers - i->n_window_layers) * n + i->n_window_layers * SL_MIN(i->window, n));
 }
 
-/* Matrices in the formats of this model that no 8-bit activations go with, "F16, GPTQ4_ANY": floats, and ANY, whose
- * columns have scales in no order. */
-static void f32_formats(const sl_model *m, size_t n_tensors, char *out, size_t size)
-{
-    static const char *const formats[] = { "F32",   "F16",       "BF16",      "F8_E4M3",  "Q2_K",
-                                           "NVFP4", "GPTQ4_ANY", "GPTQ8_ANY", "INT4_ANY", "INT8_ANY" };
-    size_t used = 0;
-    *out = '\0';
-    for (size_t f = 0; f < SL_COUNT(formats); f++) {
-        bool there = false;
-        for (size_t i = 0; i < n_tensors && !there; i++) {
-            sl_tensor_info t;
-            sl_model_tensor(m, i, &t);
-            there = t.n_dims > 1 && strcmp(t.format, formats[f]) == 0;
-        }
-        if (there && used < size)
-            used += (size_t)snprintf(out + used, size - used, "%s%s", used ? ", " : "", formats[f]);
-    }
-}
-
 static void print_engine(const sl_engine_info *e, const sl_model *m, const sl_model_info *i)
 {
-    char floats[128];
-    f32_formats(m, i->n_tensors, floats, sizeof floats);
+    char floats[SL_FORMATS_TEXT_MAX];
+    sl_session_f32_formats(m, floats);
     const bool some = strcmp(e->act, "int8") == 0 && *floats;
     printf("\nexecution\n");
     printf("  kernels       %s, activations %s%s%s%s\n", e->isa, e->act, some ? " (f32 for " : "", some ? floats : "",
@@ -156,18 +145,22 @@ static void print_engine(const sl_engine_info *e, const sl_model *m, const sl_mo
         printf("  prefetch      on: weights asked for ahead, experts once they are picked\n");
 }
 
+static json_t *tensor_json(const sl_tensor_info *t)
+{
+    json_t *dims = json_array();
+    for (uint32_t d = t->n_dims; d-- > 0;)
+        json_array_append_new(dims, json_integer((json_int_t)t->dims[d]));
+    return json_pack("{s:o, s:s, s:b, s:o, s:I}", "name", sl_cli_json_text(t->name, strlen(t->name)), "format",
+                     t->format, "supported", t->supported, "shape", dims, "bytes", (json_int_t)t->bytes);
+}
+
 static json_t *tensors_json(const sl_model *m, size_t n_tensors)
 {
     json_t *list = json_array();
     for (size_t i = 0; i < n_tensors; i++) {
         sl_tensor_info t;
         sl_model_tensor(m, i, &t);
-        json_t *dims = json_array();
-        for (uint32_t d = t.n_dims; d-- > 0;)
-            json_array_append_new(dims, json_integer((json_int_t)t.dims[d]));
-        json_array_append_new(list, json_pack("{s:o, s:s, s:b, s:o, s:I}", "name",
-                                              sl_cli_json_text(t.name, strlen(t.name)), "format", t.format, "supported",
-                                              t.supported, "shape", dims, "bytes", (json_int_t)t.bytes));
+        json_array_append_new(list, tensor_json(&t));
     }
     return list;
 }
@@ -197,7 +190,7 @@ static json_t *engine_json(const sl_engine_info *e)
                      "kv_page", (json_int_t)e->kv_page, "memory", memory_json(&e->memory));
 }
 
-/* e: NULL for a model that cannot be run. */
+/* e: NULL for a model that cannot be run, or not in this memory. */
 static sl_exit print_json(const sl_session *s, const sl_args *args, const sl_model_info *i, const sl_engine_info *e)
 {
     sl_str formats = { 0 };
@@ -214,7 +207,11 @@ static sl_exit print_json(const sl_session *s, const sl_args *args, const sl_mod
         sl_text_chat_template(sl_model_text(s->model), NULL) != NULL, "supported", !i->unsupported, "engine",
         e ? engine_json(e) : json_null());
     sl_model_sampling m;
+    sl_memory memory;
+    sl_err err = { 0 };
     sl_model_get_sampling(s->model, &m);
+    if (out && !e && !i->unsupported && !sl_engine_estimate(s->model, &s->options, &memory, &err))
+        json_object_set_new(out, "memory", memory_json(&memory));
     if (out) {
         json_object_set_new(out, "n_active_params", json_integer((json_int_t)i->n_active));
         json_object_set_new(out, "active_bytes", json_integer((json_int_t)i->active_bytes));
@@ -271,47 +268,87 @@ static sl_exit show(const sl_session *s, const sl_args *args)
     return SL_EXIT_OK;
 }
 
+typedef struct stored {
+    sl_stored_info info;
+    sl_classes classes;
+    json_t *tensors; /* NULL: not asked for */
+} stored;
+
 static void add_stored(void *user, const sl_tensor_info *t)
 {
-    sl_classes_add(user, t);
+    stored *s = user;
+    sl_classes_add(&s->classes, t);
+    if (s->tensors)
+        json_array_append_new(s->tensors, tensor_json(t));
+}
+
+static void print_stored(const stored *s, const char *path, const char *why)
+{
+    printf("%s\n  architecture  %s\n  file          %s, %zu tensor%s\n", path, s->info.arch,
+           sl_bytes_text(s->info.file_bytes).text, s->info.n_tensors, sl_cli_s(s->info.n_tensors));
+    printf("\nweights, as stored\n");
+    sl_classes_print(&s->classes);
+    printf("\ncannot be run: %s\n", why);
+}
+
+/* The keys that a model which can be run has, as far as they are known. */
+static void print_stored_json(const stored *s, bool listed, const char *path, const char *why)
+{
+    json_t *out = json_pack("{s:o, s:s?, s:b, s:o, s:n}", "path", sl_cli_json_text(path, strlen(path)), "arch",
+                            listed ? s->info.arch : NULL, "supported", false, "unsupported",
+                            sl_cli_json_text(why, strlen(why)), "engine");
+    if (out && listed) {
+        json_object_set_new(out, "file_bytes", json_integer((json_int_t)s->info.file_bytes));
+        json_object_set_new(out, "n_tensors", json_integer((json_int_t)s->info.n_tensors));
+        if (s->tensors)
+            json_object_set(out, "tensors", s->tensors);
+    }
+    sl_cli_print_json(out);
 }
 
 /* A model that is refused whatever the options, with the reason on stderr: what its files hold is shown all the same,
  * if they can be read. */
-static void show_stored(const char *path)
+static void show_stored(const char *path, const sl_args *args)
 {
-    sl_classes c = { 0 };
-    sl_stored_info info;
+    stored s = { .tensors = args->json && args->tensors ? json_array() : NULL };
     sl_model *m = NULL;
     sl_err why = { 0 }, err = { 0 };
-    if (sl_model_open(&m, path, &why) && !sl_stored_list(&info, path, add_stored, &c, &err)) {
-        printf("%s\n  architecture  %s\n  file          %s, %zu tensor%s\n", path, info.arch,
-               sl_bytes_text(info.file_bytes).text, info.n_tensors, sl_cli_s(info.n_tensors));
-        printf("\nweights, as stored\n");
-        sl_classes_print(&c);
-        printf("\ncannot be run: %s\n", why.msg);
+    if (access(path, F_OK) == 0 && sl_model_open(&m, path, &why)) {
+        const bool listed = !sl_stored_list(&s.info, path, add_stored, &s, &err);
+        if (args->json)
+            print_stored_json(&s, listed, path, why.msg);
+        else if (listed)
+            print_stored(&s, path, why.msg);
     }
+    json_decref(s.tensors);
     sl_model_close(m);
+}
+
+/* Whether options were fine and what they need is known, though no engine could be made. */
+static bool is_known(const sl_session *s)
+{
+    sl_memory memory;
+    sl_err err = { 0 };
+    return s->model && !s->engine && !sl_engine_estimate(s->model, &s->options, &memory, &err);
 }
 
 static sl_exit run(const sl_args *args)
 {
-    sl_session s = { 0 };
+    sl_session s = { .any_ranks = true };
     sl_model_info info;
     sl_args fitted = *args;
     fitted.quiet = true;
-    fitted.deploy = NULL; /* a layout for several ranks is shown, too */
     if (args->plan && args->json)
         return sl_cli_usage("--plan and --json exclude each other");
     sl_exit code = sl_session_open(&s, args);
-    if (code == SL_EXIT_FAILED && !s.model && s.path.len && !args->plan && !args->json)
-        show_stored(s.path.data);
+    if (code == SL_EXIT_FAILED && !s.model && s.path.len && !args->plan)
+        show_stored(s.path.data, args);
     if (!code)
         sl_model_describe(s.model, &info);
     if (!code && (!info.unsupported || args->plan))
         code = sl_session_start(&s, &fitted, 1, 0);
     /* What does not fit into memory is refused, but its table is what was asked for. */
-    const bool too_large = code == SL_EXIT_FAILED && s.model && !s.engine && !args->plan && !args->json;
+    const bool too_large = code == SL_EXIT_FAILED && !args->plan && is_known(&s);
     if (!code || too_large) {
         const sl_exit shown = show(&s, args);
         code = code ? code : shown;
@@ -333,7 +370,7 @@ static const sl_opt_group groups[] = {
 const sl_command sl_cmd_info = {
     .name = "info",
     .usage = "sluice info MODEL [--plan | --tensors | --json] [OPTIONS]",
-    .summary = "what is in a file, what memory it will take, which kernels run",
+    .summary = "what is in a file or folder, what memory it will take, which kernels run",
     .text = "Weights are mapped, not copied; the KV cache is taken page by page as it fills.\n"
             "\n"
             "  sluice info model.gguf -c 32768          memory for a long context\n"

@@ -7,17 +7,21 @@
 #include "cli/deploy.h"
 #include "cli/version.h"
 
+/* find.h */
+#define MODEL_HELP                                                                                                     \
+    "MODEL is a .gguf file (of a split model any part), a Hugging Face folder, ORG/NAME of a model in the\n"           \
+    "hub's cache (HF_HUB_CACHE, HF_HOME), or a name in ~/.cache/sluice/models: smollm2.\n"
+
 static const char intro[] =
-    "sluice - runs large language models on CPUs, straight from .gguf files\n"
+    "sluice - runs large language models on CPUs, straight from .gguf files and Hugging Face folders\n"
     "\n"
     "  sluice run smollm2 \"Why is the sky blue?\"     one answer\n"
     "  sluice run smollm2                            a chat\n"
-    "  sluice info model.gguf                        what is in a file, what memory it will take\n"
+    "  sluice info model.gguf                        what is in a file or folder, what memory it will take\n"
+    "  sluice run Qwen/Qwen3-0.6B                    a model of the Hugging Face hub that was downloaded before\n"
     "\n"
     "Usage: sluice COMMAND MODEL [OPTIONS]\n"
-    "\n"
-    "MODEL is a .gguf file, or the name of a model in ~/.cache/sluice/models: smollm2.\n"
-    "\n"
+    "\n" MODEL_HELP "\n"
     "Commands:\n";
 
 static void print_help(FILE *f)
@@ -54,7 +58,7 @@ static sl_exit print_version(void)
 static sl_exit print_command_help(const sl_command *c)
 {
     sl_str text = { 0 };
-    sl_str_printf(&text, "sluice %s - %s\n\nUsage: %s\n\n%s", c->name, c->summary, c->usage, c->text);
+    sl_str_printf(&text, "sluice %s - %s\n\nUsage: %s\n\n" MODEL_HELP "\n%s", c->name, c->summary, c->usage, c->text);
     sl_options_help(c->groups, &text);
     const bool failed = text.failed;
     if (!failed)
@@ -79,6 +83,13 @@ static sl_exit unknown_command(const char *name)
     return sl_cli_usage("unknown command %s; `sluice --help` lists the commands", name);
 }
 
+/* "" would be a path that cannot be. */
+static sl_exit check_model(const sl_args *args)
+{
+    return args->model && !*args->model ? sl_cli_usage("MODEL is empty: a file, a folder or a name is expected")
+                                        : SL_EXIT_OK;
+}
+
 /* MODEL comes first unless -m gave it. */
 static sl_exit place_arguments(const sl_command *c, const sl_words *rest, sl_args *args)
 {
@@ -93,7 +104,7 @@ static sl_exit place_arguments(const sl_command *c, const sl_words *rest, sl_arg
     if (used < rest->n)
         return sl_cli_usage("%s: unexpected argument \"%s\"%s", c->name, rest->data[used],
                             c->max_texts ? " (put a text of several words in quotes)" : "");
-    return SL_EXIT_OK;
+    return check_model(args);
 }
 
 static void free_words(sl_args *args, sl_words *rest)
@@ -113,6 +124,17 @@ static sl_exit read_options(const sl_command *c, int argc, char **argv, sl_args 
     return SL_EXIT_OK;
 }
 
+/* --no-mmap is another word for --weights copy: of the two, what the command line says counts. `file`: as the deploy
+ * file had them. */
+static void settle_weights(sl_args *args, const sl_args *file)
+{
+    const bool given = args->weights != file->weights; /* by another text, even if it says the same */
+    if (given && file->no_mmap && strcmp(args->weights, "map") == 0)
+        args->no_mmap = false;
+    if (!given && args->no_mmap && !file->no_mmap && args->weights && strcmp(args->weights, "copy") != 0)
+        args->weights = NULL;
+}
+
 /* The command line named a deploy file: its options come first, and the command line is read once more over them. */
 static sl_exit read_deploy(const sl_command *c, int argc, char **argv, sl_args *args, sl_words *rest)
 {
@@ -121,11 +143,9 @@ static sl_exit read_deploy(const sl_command *c, int argc, char **argv, sl_args *
     *args = sl_args_default;
     args->deploy_file = file;
     sl_exit code = sl_cli_deploy_read(c, args);
-    const char *weights = args->weights;
-    const bool no_mmap = args->no_mmap;
+    const sl_args of_file = *args;
     code = code ? code : read_options(c, argc, argv, args, rest);
-    if (args->no_mmap && !no_mmap && args->weights == weights) /* --no-mmap is another word for --weights */
-        args->weights = NULL;
+    settle_weights(args, &of_file);
     return code;
 }
 
@@ -134,6 +154,8 @@ static sl_exit run_command(const sl_command *c, int argc, char **argv)
     sl_args args = sl_args_default;
     sl_words rest = { 0 };
     sl_exit code = read_options(c, argc, argv, &args, &rest);
+    if (!code && args.no_mmap && args.weights && strcmp(args.weights, "map") == 0)
+        code = sl_cli_usage("%s: --no-mmap means --weights copy, but --weights map is given too", c->name);
     if (!code && args.deploy_file && !args.help)
         code = read_deploy(c, argc, argv, &args, &rest);
     if (!code && args.help) {

@@ -134,8 +134,9 @@ const sl_opt *sl_options_find(const sl_opt_group *groups, const char *name)
 /* ---- values -------------------------------------------------------------------- */
 
 /* "from 0 to 100", "of at least 0", "above 0 and up to 1" */
-static const char *range_text(const sl_opt *o, char *room, size_t size)
+const char *sl_options_range(const sl_opt *o, char room[SL_OPT_RANGE_MAX])
 {
+    const size_t size = SL_OPT_RANGE_MAX;
     if (o->kind == SL_OPT_ABOVE && o->max < SL_OPT_NO_MAX)
         snprintf(room, size, "above %.9g and up to %.9g", o->min, o->max);
     else if (o->kind == SL_OPT_ABOVE)
@@ -147,12 +148,23 @@ static const char *range_text(const sl_opt *o, char *room, size_t size)
     return room;
 }
 
+/* What a row wants beside its kind and range; NULL: the value has it. */
+static const char *wants_more(const sl_opt *o, const char *value)
+{
+    if (o->kind == SL_OPT_TEXT && !*value && strcmp(o->arg, "FILE") == 0)
+        return "the name of a file";
+    return o->check && value ? o->check(value) : NULL;
+}
+
 sl_status sl_options_set(const sl_opt *o, const char *shown, const char *value, void *values, sl_err *err)
 {
     void *at = (char *)values + o->offset;
-    char range[64];
+    char range[SL_OPT_RANGE_MAX];
     int64_t i = 0;
     double d = 0.0;
+    const char *want = wants_more(o, value);
+    if (want)
+        return sl_fail(err, SL_EINVAL, "%s %s: %s expected", shown, *value ? value : "\"\"", want);
     switch (o->kind) {
     case SL_OPT_FLAG:
         *(bool *)at = !value || strcmp(value, "false") != 0;
@@ -165,14 +177,13 @@ sl_status sl_options_set(const sl_opt *o, const char *shown, const char *value, 
     case SL_OPT_INT:
         if (!sl_read_int(value, &i) || (double)i < o->min || (double)i > o->max)
             return sl_fail(err, SL_EINVAL, "%s %s: a whole number %s expected", shown, value,
-                           range_text(o, range, sizeof range));
+                           sl_options_range(o, range));
         *(int64_t *)at = i;
         return SL_OK;
     case SL_OPT_REAL:
     case SL_OPT_ABOVE:
         if (!sl_read_real(value, &d) || d < o->min || d > o->max || (o->kind == SL_OPT_ABOVE && d <= o->min))
-            return sl_fail(err, SL_EINVAL, "%s %s: a number %s expected", shown, value,
-                           range_text(o, range, sizeof range));
+            return sl_fail(err, SL_EINVAL, "%s %s: a number %s expected", shown, value, sl_options_range(o, range));
         *(double *)at = d;
         return SL_OK;
     case SL_OPT_WORD:

@@ -24,15 +24,19 @@ typedef enum sl_opt_kind {
     SL_OPT_WORD,  /* const char *, one of `words` */
 } sl_opt_kind;
 
+/* What is expected of a value that kind and range let through; NULL: what it is. */
+typedef const char *sl_opt_check(const char *value);
+
 typedef struct sl_opt {
     const char *names;  /* "n-predict|predict": long names, the first is the one that help shows */
     const char *shorts; /* "n", "ub|b"; NULL: none */
-    const char *arg;    /* what it takes, in help; NULL for flags */
+    const char *arg;    /* what it takes, in help; NULL for flags. A FILE is never "" */
     const char *help;   /* with default and range in words */
     sl_opt_kind kind;
     size_t offset;
     double min, max;
-    const char *words; /* "f16|f32|bf16"; of SL_OPT_TEXT: words that a list by commas may have, for completion */
+    const char *words;   /* "f16|f32|bf16"; of SL_OPT_TEXT: words that a list by commas may have, for completion */
+    sl_opt_check *check; /* NULL: kind and range say all */
 } sl_opt;
 
 /* A heading in help with its options; ends with a row whose names are NULL. */
@@ -59,6 +63,9 @@ sl_status sl_options_parse(const sl_opt_group *groups, int argc, char **argv, vo
 const sl_opt *sl_options_find(const sl_opt_group *groups, const char *name); /* one of the long names; or NULL */
 /* The long name nearest to `name`, in `best`; NULL when none is near. */
 const char *sl_options_near(const sl_opt_group *groups, const char *name, char best[SL_OPT_NAME_MAX + 1]);
+/* "from 0 to 100", of a row that takes a number. */
+#define SL_OPT_RANGE_MAX 64
+const char *sl_options_range(const sl_opt *row, char room[SL_OPT_RANGE_MAX]);
 /* Set what the row says. SL_EINVAL: "SHOWN VALUE: ..."; of a flag "true", "false", or NULL, which is true. */
 sl_status sl_options_set(const sl_opt *row, const char *shown, const char *value, void *values, sl_err *err);
 

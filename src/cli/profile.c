@@ -1,5 +1,6 @@
 /* profile.c - `sluice profile`: where the time goes, what limits it, and which one switch to change. */
 #include "base/num.h"
+#include "cli/deploy.h"
 #include "cli/profile_in.h"
 #include "cli/signals.h"
 
@@ -62,7 +63,7 @@ static sl_exit load(sl_profiled *p, const sl_bench_test tests[2])
         code = sl_session_tell(s, p->args);
     if (!code &&
         (sl_bench_create(&p->bench, s->model, &s->options, &err) || sl_bench_prepare(p->bench, &all, NULL, &err)))
-        code = sl_cli_fail(&err);
+        code = sl_cli_fail_option(p->args, &err);
     if (code)
         return code;
     sl_bench_sample(p->bench, &sampling);

@@ -7,8 +7,8 @@
 #include <unistd.h>
 #include "base/cpu.h"
 #include "base/num.h"
+#include "cli/deploy.h"
 #include "cli/find.h"
-#include "sluice/deploy.h"
 
 #define FORMATS_MAX 16
 
@@ -150,6 +150,26 @@ void sl_session_formats(const sl_model *m, sl_str *out)
     }
 }
 
+void sl_session_f32_formats(const sl_model *m, char out[SL_FORMATS_TEXT_MAX])
+{
+    static const char *const formats[] = { "F32",   "F16",       "BF16",      "F8_E4M3",  "Q2_K",
+                                           "NVFP4", "GPTQ4_ANY", "GPTQ8_ANY", "INT4_ANY", "INT8_ANY" };
+    sl_model_info info;
+    size_t used = 0;
+    *out = '\0';
+    sl_model_describe(m, &info);
+    for (size_t f = 0; f < SL_COUNT(formats); f++) {
+        bool there = false;
+        for (size_t i = 0; i < info.n_tensors && !there; i++) {
+            sl_tensor_info t;
+            sl_model_tensor(m, i, &t);
+            there = t.n_dims > 1 && strcmp(t.format, formats[f]) == 0;
+        }
+        if (there && used < SL_FORMATS_TEXT_MAX)
+            used += (size_t)snprintf(out + used, SL_FORMATS_TEXT_MAX - used, "%s%s", used ? ", " : "", formats[f]);
+    }
+}
+
 /* Devices and pipes may be read and written at once. */
 static bool names_file(const char *path, const struct stat *file)
 {
@@ -183,8 +203,11 @@ static sl_exit open_trace(sl_session *s, const sl_args *args)
     s->trace = fd < 0 ? NULL : fdopen(fd, "w");
     if (!s->trace && fd >= 0)
         close(fd);
-    if (!s->trace)
-        return sl_cli_failed("--trace %s: %s", args->trace, strerror(errno));
+    if (!s->trace) {
+        sl_err err = { 0 };
+        sl_fail(&err, SL_EIO, "--trace %s: %s", args->trace, strerror(errno));
+        return sl_cli_fail_option(args, &err);
+    }
     s->options.trace_spans = SL_TRACE_SPANS;
     return SL_EXIT_OK;
 }
@@ -222,13 +245,16 @@ sl_exit sl_session_options(sl_session *s, const sl_args *args, size_t n_seqs, si
                                       .prefix_cache = args->prefix_cache && strcmp(args->prefix_cache, "on") == 0,
                                       .on_copy = sl_cli_progress_wanted(args->quiet) ? tell_copy : NULL };
     sl_err err = { 0 };
-    if (args->deploy && sl_deploy_runs(args->deploy, &err))
+    if (args->deploy && !s->any_ranks && sl_deploy_runs(args->deploy, &err))
         return sl_cli_fail(&err);
     if (args->memory) {
         sl_cpu_info cpu;
         sl_cpu_describe(&cpu);
-        if (!sl_read_size(args->memory, cpu.memory_bytes, &s->options.memory_max) || !s->options.memory_max)
-            return sl_cli_usage("--memory %s: a size like 4G, 512M or 80%% expected", args->memory);
+        if (!sl_read_size(args->memory, cpu.memory_bytes, &s->options.memory_max) || !s->options.memory_max) {
+            sl_fail(&err, SL_EINVAL, "--memory %s: of %s that is no size", args->memory,
+                    sl_bytes_text(cpu.memory_bytes).text);
+            return sl_cli_fail_option(args, &err);
+        }
     }
     return open_trace(s, args);
 }
@@ -315,6 +341,16 @@ static void tell_memory(const sl_session *s, const sl_memory *m, size_t n_ctx_tr
                 prefetch && strcmp(prefetch, "off") == 0 ? "as they are used (--prefetch off)" : "asked for ahead");
 }
 
+/* Asked for by name, so that someone may think that all of it is. */
+static void tell_act(const sl_model *m)
+{
+    char formats[SL_FORMATS_TEXT_MAX];
+    sl_session_f32_formats(m, formats);
+    if (*formats)
+        fprintf(stderr, "activations: --act int8 has no effect on weights in %s, which are multiplied as f32\n",
+                formats);
+}
+
 sl_exit sl_session_tell(sl_session *s, const sl_args *args)
 {
     sl_err err = { 0 };
@@ -322,7 +358,7 @@ sl_exit sl_session_tell(sl_session *s, const sl_args *args)
     sl_model_info info;
     sl_str formats = { 0 };
     if (sl_engine_estimate(s->model, &s->options, &m, &err))
-        return sl_cli_fail(&err);
+        return sl_cli_fail_option(args, &err);
     const bool chosen = !s->options.n_ctx;
     if (m.fits) /* what is told is what is made: a moment later less may be free */
         s->options.n_ctx = m.n_ctx;
@@ -338,6 +374,8 @@ sl_exit sl_session_tell(sl_session *s, const sl_args *args)
         fprintf(stderr, "experts: %zu of %zu for each token, weights %s\n", info.n_experts_used, info.n_experts,
                 info.experts_renorm ? "divided by their sum" : "as the router scores");
     tell_memory(s, &m, chosen && m.fits ? info.n_ctx_train : 0);
+    if (s->options.act && strcmp(s->options.act, "int8") == 0)
+        tell_act(s->model);
     tell_threads(s->options.n_threads);
     if (info.n_ctx_train && s->options.n_ctx > info.n_ctx_train)
         fprintf(stderr,
@@ -359,7 +397,7 @@ sl_exit sl_session_start(sl_session *s, const sl_args *args, size_t n_seqs, size
         const sl_status rc = sl_engine_create(&s->engine, s->model, &s->options, &err);
         if (s->options.on_copy && sl_session_copies(s))
             sl_cli_progress_end();
-        code = rc ? sl_cli_fail(&err) : SL_EXIT_OK;
+        code = rc ? sl_cli_fail_option(args, &err) : SL_EXIT_OK;
     }
     s->load_s += sl_cli_now() - begin;
     return code;

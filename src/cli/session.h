@@ -16,7 +16,8 @@ typedef struct sl_session {
     sl_text *text;   /* NULL: those of the model */
     sl_engine *engine;
     sl_engine_options options;
-    double load_s; /* model and engine */
+    bool any_ranks; /* set by the caller: a layout for several ranks is shown, not run, and no reason to stop */
+    double load_s;  /* model and engine */
     FILE *trace;
     bool trace_is_new; /* made by this run, and taken away if nothing is written */
     dev_t model_dev;   /* the model's file, which stays mapped */
@@ -56,6 +57,10 @@ sl_exit sl_session_write_trace(sl_session *s, const sl_engine *e, const sl_args 
 /* Write the trace of s->engine if one was asked for, free all. Returns `code`, or a failure of its own. */
 sl_exit sl_session_end(sl_session *s, const sl_args *args, sl_exit code);
 
+/* "F16, GPTQ4_ANY": formats of matrices in this model that are multiplied as f32 whatever --act says: floats, and ANY,
+ * whose columns have scales in no order. "": none. */
+#define SL_FORMATS_TEXT_MAX 128
+void sl_session_f32_formats(const sl_model *m, char out[SL_FORMATS_TEXT_MAX]);
 /* "Q4_1 + F32 + Q8_0": formats of the tensors, those with most bytes first. */
 void sl_session_formats(const sl_model *m, sl_str *out);
 

@@ -108,13 +108,14 @@ class Deploy(unittest.TestCase):
             self.refused(f"options:\n  mlock: {value}\n", ":2:", ": options.mlock: ", is_, want)
         for value, is_ in (('"4"', "text in quotes"), ("4.0", "a number"), ("010", "octal to some"), ("0x4", "another base"),
                            ("1_0", "underscore"), ("1:30", "base 60"), ("true", "a boolean"), ("four", "text"), ("~", "no value")):
-            self.refused(f"options:\n  threads: {value}\n", ":2:12: options.threads: ", is_, "a whole number expected")
+            self.refused(f"options:\n  threads: {value}\n", ":2:12: options.threads: ", is_, "a whole number from 1 to 1024 expected")
         self.refused("options:\n  threads: [1, 2]\n", ":2:13: options.threads: a list; one value")
         self.refused("options:\n  threads: 0\n", ":2:12: options.threads: 0: a whole number from 1 to 1024")
         self.refused("options:\n  kv-type: f17\n", ":2:12: options.kv-type: f17: one of f16|f32|bf16|int8")
         self.refused("options:\n  kv-type: 16\n", "\"16\" is a whole number; f16|f32|bf16|int8")
         self.refused("options:\n  temp: .nan\n", "options.temp: \".nan\" is no finite number")
-        self.refused("options:\n  temp: warm\n", "options.temp: \"warm\" is text; a number expected")
+        self.refused("options:\n  threads: 99999999999999999999\n", "is a whole number of more than 64 bits; a whole number from 1 to 1024")
+        self.refused("options:\n  temp: warm\n", "options.temp: \"warm\" is text; a number from 0 to 100 expected")
 
     def test_names(self):
         self.refused("options:\n  kv-tipe: f16\n", ":2:3: options.kv-tipe: unknown option (did you mean kv-type?)")
@@ -123,10 +124,65 @@ class Deploy(unittest.TestCase):
         self.refused("options: {n_ctx: 4, ctx-size: 4}\n", ":1:21: options.ctx-size: the same as n_ctx in line 1")
         self.refused("options: {temp: 1, temperature: 1}\n", "the same as temp")
         self.refused("a: 1\n", self.path + ":1:1: a: unknown section")
-        self.refused("a: &x 1\nb: *x\n", ":1:4: anchors")
+        self.refused("a: &x 1\nb: *x\n", ":1:4: a: anchors")
         r = sluice("info", LLAMA, "--deploy", self.path + ".no")
         self.assertEqual(r.code, 1)
         self.assertIn(f"{self.path}.no: No such file", r.errors)
+
+    def test_values_beyond_their_type(self):
+        """What only the option itself knows is told with the place in the file, by every command."""
+        for line, says in (("memory: lots", "memory: lots: a size like 4G, 512M or 80% expected"), ("memory: 0", "memory: 0: a size"),
+                           ("kv-page: 17", "kv-page: 17: a multiple of 16 expected"), ("kv_page: 24", "kv_page: 24: a multiple of 16"),
+                           ("fusion: bogus", "fusion: bogus: all, none, or some of norm,attn,ffn expected"),
+                           ("fusion: 'norm,,ffn'", "fusion: norm,,ffn: all, none, or some"),
+                           ('trace: ""', 'trace: "": the name of a file expected'), ("memory: ''", 'memory: "": a size like'),
+                           ("logit-bias: [foo]", "logit-bias: foo: a token id and a finite value"),
+                           ("logit-bias: [1+1, '5']", "logit-bias: 5: a token id"), ("logit-bias: 5+nan", "logit-bias: 5+nan: a token id")):
+            column = line.index(":") + 5 + 5 * ("1+1" in line) + ("[" in line)
+            for command in (("info", LLAMA), ("run", LLAMA, "hi", "--no-template"), ("bench", LLAMA, "-p", "8", "-n", "0")):
+                self.refused(f"options:\n  {line}\n", f"{self.path}:2:{column}: options.{says}", command=command)
+
+    def test_faults_that_are_found_late(self):
+        """With the model or other options at hand: the same, unless the value is the command line's."""
+        run = ("logits", LLAMA, "--tokens", "1", "-o", self.path + ".npy")
+        for text, says in (("options:\n  prefetch: on\n  weights: copy\n", ":2:13: options.prefetch: on reads ahead in the mapped file"),
+                           ("options:\n  fusion: 'all,norm'\n", ':2:11: options.fusion: "all" stands alone'),
+                           ("options:\n  weights: copy-per-node\n  pin: off\n", ":2:12: options.weights: copy-per-node needs threads"),
+                           ("options:\n  trace: /nowhere/x\n", ":2:10: options.trace: /nowhere/x: No such file")):
+            self.refused(text, self.path + says, command=run)
+        self.refused("options:\n  memory: 80\n", self.path + ":2:11: options.memory: a context of ", "but --memory is 80", command=("bench", LLAMA, "-p", "8", "-q"))
+        self.refused("options:\n  logit-bias: [1+1, 99999+1]\n", ":2:21: options.logit-bias: 99999+1: id 99999 is outside", command=("run", LLAMA, "hi", "--no-template", "-q"))
+        r = sluice("run", LLAMA, "hi", "--no-template", "--deploy", self.path, "--logit-bias", "88888+1")
+        self.assertEqual((r.code, r.out), (1, b""))  # the file's comes first
+        self.write("options:\n  prefetch: auto\n  weights: copy\n  fusion: none\n")
+        for args in (("--prefetch", "on"), ("--fusion", "all,norm")):
+            r = sluice(*run, "--deploy", self.path, *args)
+            self.assertEqual((r.code, r.out), (2, b""))
+            self.assertTrue(r.errors.startswith("sluice: " + args[0]), r.errors)
+
+    def test_two_words_for_copies(self):
+        self.refused("options:\n  weights: map\n  no-mmap: true\n", ":3:12: options.no-mmap: true means weights: copy, but weights is map in line 2")
+        self.refused("options:\n  no_mmap: TRUE\n  weights: map\n", ":2:12: options.no_mmap: TRUE means weights: copy, but weights is map in line 3")
+        self.refused("options: {no-mmap: true, weights: map}\n", "options.no-mmap: true means", command=("run", LLAMA, "hi", "--no-template"))
+        for text in ("{weights: copy, no-mmap: true}", "{weights: map, no-mmap: false}", "{weights: copy-per-node, no-mmap: true}"):
+            good("info", LLAMA, "--deploy", self.write(f"options: {text}\n"))
+        self.assertEqual(sluice("info", LLAMA, "--no-mmap", "--weights", "map").code, 2)
+        path = self.write("options: {no-mmap: true}\n")
+        shown = good("info", LLAMA, "--deploy", path, "--weights", "map").text
+        self.assertIn("no-mmap: true  (the command line says otherwise)", shown)
+        self.assertIn("(mapped", shown)
+        self.assertNotIn("otherwise", good("info", LLAMA, "--deploy", path, "--weights", "copy").text)
+        path = self.write("options: {weights: copy}\n")
+        self.assertNotIn("otherwise", good("info", LLAMA, "--deploy", path, "--no-mmap").text)
+        self.assertIn("weights: copy  (the command line says otherwise)", good("info", LLAMA, "--deploy", path, "--weights", "map").text)
+
+    def test_a_dense_model_has_no_experts(self):
+        dense, path = f"{DATA}/hf/llama_gqa/f32", f"{ROOT}/deploy/llama-2.yaml"
+        self.assertNotIn("expert", good("info", dense, "--deploy", path).text)
+        self.assertEqual(good("info", dense, "--deploy", path, "--json").json["deploy"]["moe_ep_size"], 1)
+        self.write("parallel_config: {world_size: 2}\nprefill: {context_parallel: 2}\ndecode: {data_parallel: 2}\n")
+        self.assertIn("experts over ranks by 2", good("info", KIMI, "--deploy", self.path).text)
+        self.assertEqual(good("info", KIMI, "--deploy", self.path, "--json").json["deploy"]["moe_ep_size"], 2)
 
     def test_every_option(self):
         """Whatever these groups have now, or will have, a file may set."""
@@ -145,7 +201,7 @@ class Deploy(unittest.TestCase):
                         ("profile", LLAMA, "-p", "8")):
             self.refused(text, ":2:15: parallel_config.world_size: a layout for 2 ranks; this build runs one", command=command)
         shown = good("info", LLAMA, "--deploy", self.path).text
-        self.assertIn("ranks         2; this build runs 1", shown)
+        self.assertIn("ranks         2; this build runs one", shown)
         self.assertIn("attention heads by 2", shown)
         j = good("info", LLAMA, "--deploy", self.path, "--json").json
         self.assertFalse(j["deploy"]["runs"])
@@ -154,7 +210,7 @@ class Deploy(unittest.TestCase):
     def test_another_model(self):
         r = sluice("info", LLAMA, "--deploy", self.write("model_config: {model_name: [qwen3, kimi_k2]}\n"))
         self.assertEqual(r.code, 2)
-        self.assertIn(":1:28: model_config.model_name: the layout is for qwen3, kimi_k2; the model is llama", r.errors)
+        self.assertEqual(r.errors, f"sluice: {self.path}:1:28: model_config.model_name: the layout is for qwen3, kimi_k2; the model is llama\n")
         good("info", KIMI, "--deploy", self.path)
 
     def test_the_files_that_come_along(self):

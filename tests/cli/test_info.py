@@ -123,9 +123,34 @@ class Info(unittest.TestCase):
                 self.assertIn(why, r.errors)
                 self.assertRegex(r.text, r"(?s)architecture  (llama|other)\n.*mlp\.up_proj +F32 +2 tensors .*cannot be run: .*" +
                                  re.escape(why))
-                self.assertEqual(cli.sluice("info", path, "--json").out, b"")
-            r = cli.sluice("info", f"{folder}/none")
-            self.assertEqual((r.code, r.out), (1, b""))
+                r = cli.sluice("info", path, "--json", "--tensors")
+                self.assertEqual((r.code, r.errors.count("\n")), (1, 1))
+                j = r.json
+                self.assertEqual((j["path"], j["supported"], j["engine"]), (path, False, None))
+                self.assertIn(why, j["unsupported"])
+                self.assertEqual((j["arch"], j["n_tensors"]), (changes.get("model_type", "llama"), len(j["tensors"])))
+                self.assertNotIn("tensors", cli.sluice("info", path, "--json").json)
+            with open(f"{path}/config.json", "w", encoding="utf-8") as f:
+                f.write("{")
+            j = cli.sluice("info", path, "--json").json
+            self.assertEqual((j["supported"], j["arch"]), (False, None))
+            self.assertIn("config.json", j["unsupported"])
+            for more in ([], ["--json"]):
+                r = cli.sluice("info", f"{folder}/none", *more)
+                self.assertEqual((r.code, r.out), (1, b""))
+
+    def test_what_does_not_fit(self):
+        r = cli.sluice("info", LLAMA, "--memory", "1M", "-c", "4096", "--json")
+        self.assertEqual((r.code, r.errors.count("\n")), (1, 1))
+        self.assertEqual((r.json["supported"], r.json["engine"], r.json["memory"]["fits"]), (True, None, False))
+
+    def test_columns(self):
+        """They stand below each other, whatever the names' lengths."""
+        for folder in ("hf/gpt_oss/f32", "hf_quant/gpt_oss_mxfp4"):
+            for args, word in (([], r" tensors? "), (["--tensors"], r" \[")):
+                text = good("info", f"{DATA}/{folder}", *args).text
+                lines = re.split(r"\n(?:weights|tensors)\n", text)[1].split("\n\n")[0].splitlines()
+                self.assertEqual(len({re.search(word, line).start() for line in lines}), 1, lines)
 
     def test_plan(self):
         fused, bare = (good("info", LLAMA, "--plan", "--fusion", f).text for f in ("all", "none"))

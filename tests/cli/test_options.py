@@ -1,11 +1,12 @@
 """The command line itself: help, version, wrong usage, models that are not there, a stdout that breaks."""
 import os
+import re
 import subprocess
 import tempfile
 import unittest
 
 import cli
-from cli import LLAMA, good, sluice
+from cli import DATA, LLAMA, good, sluice
 
 COMMANDS = ["run", "bench", "profile", "perplexity", "logits", "tokenize", "render", "parse", "info"]
 LATER = ["serve", "quantize", "experiment"]
@@ -28,6 +29,11 @@ class Help(unittest.TestCase):
             self.assertIn("--model", text)
             self.assertLessEqual(max(map(len, text.splitlines())), 110)
             self.assertEqual(text, good("help", command).text)
+            for form in (".gguf file", "Hugging Face folder", "ORG/NAME", "HF_HUB_CACHE", "smollm2"):
+                self.assertIn(form, text)
+                self.assertIn(form, good("--help").text)
+        for form in ("FP8", "Q2_K", "NVFP4", "ANY"):  # as `sluice info` lists them
+            self.assertIn(form, re.search(r"--act TYPE.*?--kv-type", good("run", "--help").text, re.S)[0])
 
     def test_nothing_given(self):
         r = sluice()
@@ -88,6 +94,31 @@ class WrongUsage(unittest.TestCase):
         self.refused("info", LLAMA, "more", says=['unexpected argument "more"'])
         self.refused("run", LLAMA, "two", "words", says=['"words"', "quotes"])
         self.refused("run", LLAMA, "-5 and 3", says=["put -- before"])
+
+    def test_empty_names(self):
+        """Of a model or a file: no path, and no word of the system's about one."""
+        for command in COMMANDS:
+            for args in ([""], ["-m", ""], ["--model="]):
+                self.refused(command, *args, says=["MODEL is empty"])
+        for command, options in (("run", ("-f", "--file", "--trace", "--deploy")), ("logits", ("-o",)), ("perplexity", ("--base", "--save-logits")),
+                                 ("render", ("--request", "--template", "--context")), ("tokenize", ("-f",))):
+            for option in options:
+                self.refused(command, LLAMA, option, "", says=[f'{option} "": the name of a file expected'])
+
+    def test_copies_or_not(self):
+        self.refused("info", LLAMA, "--no-mmap", "--weights", "map", says=["--no-mmap", "--weights map"])
+        for weights in ("copy", "copy-per-node"):
+            good("info", LLAMA, "--no-mmap", "--weights", weights)
+
+    def test_act_that_has_no_effect(self):
+        """Asked for by name, it is told; by default it is not."""
+        out = os.devnull
+        for model, formats in ((f"{DATA}/hf/llama_gqa/f32", "F32"), (f"{DATA}/hf_quant/deepseek_v3_fp8", "BF16, F8_E4M3"),
+                               (f"{DATA}/hf_quant/qwen3_gptq_g128_actorder_asym", "F16, GPTQ4_ANY"), (LLAMA, "")):
+            errors = good("logits", model, "--tokens", "1", "-o", out, "--act", "int8").errors
+            self.assertEqual("--act int8 has no effect on weights in " + formats in errors, bool(formats), errors)
+            self.assertNotIn("no effect", good("logits", model, "--tokens", "1", "-o", out).errors)
+            self.assertEqual(good("logits", model, "--tokens", "1", "-o", out, "--act", "int8", "-q").errors, "")
 
     def test_spellings(self):
         for args in [("-t", "1"), ("-t=1",), ("--threads", "1"), ("--threads=1",)]:
