@@ -180,14 +180,19 @@ static bool names_file(const char *path, const struct stat *file)
 sl_exit sl_session_check_output(const sl_session *s, const sl_args *args, const char *option, const char *path)
 {
     struct stat sb;
+    sl_err err = { 0 };
     if (stat(path, &sb))
         return SL_EXIT_OK; /* a new file; or opening it says what is wrong */
-    if ((sb.st_dev == s->model_dev && sb.st_ino == s->model_ino) || (s->model && sl_model_has_file(s->model, path)))
-        return sl_cli_failed("%s %s is the model's own file: not overwritten", option, path);
+    if ((sb.st_dev == s->model_dev && sb.st_ino == s->model_ino) || (s->model && sl_model_has_file(s->model, path))) {
+        sl_fail(&err, SL_EIO, "%s %s is the model's own file: not overwritten", option, path);
+        return sl_cli_fail_option(args, &err);
+    }
     bool is_input = (args->file && names_file(args->file, &sb)) || (args->base && names_file(args->base, &sb));
     for (size_t i = 0; i < args->tokens.n && !is_input; i++)
         is_input = !sl_cli_is_ids(args->tokens.data[i]) && names_file(args->tokens.data[i], &sb);
-    return is_input ? sl_cli_failed("%s %s is an input of this command: not overwritten", option, path) : SL_EXIT_OK;
+    if (is_input)
+        sl_fail(&err, SL_EIO, "%s %s is an input of this command: not overwritten", option, path);
+    return is_input ? sl_cli_fail_option(args, &err) : SL_EXIT_OK;
 }
 
 static sl_exit open_trace(sl_session *s, const sl_args *args)

@@ -148,6 +148,7 @@ class Deploy(unittest.TestCase):
         for text, says in (("options:\n  prefetch: on\n  weights: copy\n", ":2:13: options.prefetch: on reads ahead in the mapped file"),
                            ("options:\n  fusion: 'all,norm'\n", ':2:11: options.fusion: "all" stands alone'),
                            ("options:\n  weights: copy-per-node\n  pin: off\n", ":2:12: options.weights: copy-per-node needs threads"),
+                           (f"options:\n  trace: {LLAMA}\n", f":2:10: options.trace: {LLAMA} is the model's own file"),
                            ("options:\n  trace: /nowhere/x\n", ":2:10: options.trace: /nowhere/x: No such file")):
             self.refused(text, self.path + says, command=run)
         self.refused("options:\n  memory: 80\n", self.path + ":2:11: options.memory: a context of ", "but --memory is 80", command=("bench", LLAMA, "-p", "8", "-q"))
