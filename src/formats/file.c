@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 #include "base/pages.h"
+#include "formats/sniff.h"
 
 static sl_status map_fd(sl_file *out, int fd, sl_err *err)
 {
@@ -38,8 +39,10 @@ sl_status sl_file_map(sl_file *out, const char *path, sl_err *err)
         return sl_fail(err, SL_EIO, "a link to a file that is not there");
     if (fd < 0)
         return sl_fail(err, errno == ENOENT ? SL_ENOTFOUND : SL_EIO, "%s", strerror(errno));
-    const sl_status rc = map_fd(out, fd, err);
+    sl_status rc = map_fd(out, fd, err);
     close(fd);
+    if (!rc && (rc = sl_sniff_download(out->bytes, out->n, err)))
+        sl_file_unmap(out);
     return rc;
 }
 

@@ -16,7 +16,7 @@ typedef struct sl_file {
 } sl_file;
 
 /* SL_ENOTFOUND, SL_EIO (also for what is no regular file, and a link that leads nowhere), SL_EUNSUPPORTED (a folder),
- * SL_ENOMEM; the text does not name the file. */
+ * SL_EFORMAT (what a failed download left in its place), SL_ENOMEM; the text does not name the file. */
 sl_status sl_file_map(sl_file *out, const char *path, sl_err *err);
 void sl_file_unmap(sl_file *f);                      /* accepts a zeroed one */
 bool sl_file_is(const sl_file *f, const char *path); /* whether path names this mapped file */

@@ -1,9 +1,9 @@
-/* sniff.c - what a file is that was given as a model and is no GGUF file: people point at the wrong
- * file of a folder, or at what a failed download left. */
-#include "formats/gguf.h"
+#include "formats/sniff.h"
 
 #include <string.h>
+#include <strings.h>
 #include "base/num.h"
+#include "formats/gguf.h"
 
 static bool starts_with(const uint8_t *p, size_t n, const char *magic)
 {
@@ -24,6 +24,21 @@ static bool is_old_ggml(const uint8_t *p, size_t n)
            starts_with(p, n, "algg");
 }
 
+/* Sites answer with one when a name is wrong or nobody has signed in. */
+static bool is_html(const uint8_t *p, size_t n)
+{
+    static const char *const begins[] = { "<!doctype html", "<html" };
+    char begin[16] = "";
+    size_t blanks = 0;
+    while (blanks < n && p[blanks] && strchr(" \t\r\n", p[blanks]))
+        blanks++;
+    memcpy(begin, p + blanks, SL_MIN(n - blanks, sizeof begin - 1));
+    for (size_t i = 0; i < SL_COUNT(begins); i++)
+        if (strncasecmp(begin, begins[i], strlen(begins[i])) == 0)
+            return true;
+    return false;
+}
+
 static bool is_text(const uint8_t *p, size_t n)
 {
     for (size_t i = 0; i < SL_MIN(n, 512); i++)
@@ -32,6 +47,16 @@ static bool is_text(const uint8_t *p, size_t n)
     return true;
 }
 
+sl_status sl_sniff_download(const void *bytes, size_t n, sl_err *err)
+{
+    if (starts_with(bytes, n, "version https://git-lfs"))
+        return sl_fail(err, SL_EFORMAT, "a Git LFS pointer, not the file itself; git lfs pull fetches it");
+    if (is_html(bytes, n))
+        return sl_fail(err, SL_EFORMAT, "an HTML page, not the file itself; its download failed");
+    return SL_OK;
+}
+
+/* People point at the wrong file of a folder. */
 sl_status sl_gguf_sniff(const uint8_t *p, size_t n, sl_err *err)
 {
     if (n == 0)
@@ -42,8 +67,6 @@ sl_status sl_gguf_sniff(const uint8_t *p, size_t n, sl_err *err)
         return sl_fail(err, SL_EUNSUPPORTED, "a GGML file from before GGUF; convert the model anew");
     if (starts_with(p, n, "PK\003\004"))
         return sl_fail(err, SL_EUNSUPPORTED, "a zip archive (a PyTorch checkpoint?); a GGUF file is needed");
-    if (starts_with(p, n, "version https://git-lfs"))
-        return sl_fail(err, SL_EFORMAT, "a Git LFS pointer, not the model itself; fetch it with git lfs pull");
     if (is_text(p, n))
         return sl_fail(err, SL_EFORMAT, "a text file, not a GGUF file");
     if (n < 4)

@@ -29,6 +29,9 @@ static void what_the_file_is(void **state)
                  "e\n",
                  SL_EFORMAT, "a text file");
     text_refused("version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n", SL_EFORMAT, "git lfs pull");
+    text_refused("\n <!doctype HTML>\n<html>Not found</html>", SL_EFORMAT, "an HTML page, not the file itself");
+    text_refused("<html><body>Sign in</body></html>", SL_EFORMAT, "an HTML page");
+    text_refused("<htm", SL_EFORMAT, "a text file");
     bytes_refused("PK\003\004\024\000\000\000", 8, SL_EUNSUPPORTED, "a zip archive");
     bytes_refused("tjgg\003\000\000\000", 8, SL_EUNSUPPORTED, "before GGUF");
     bytes_refused("\x10\0\0\0\0\0\0\0{\"a\": [1, 2, 3]}", 24, SL_EUNSUPPORTED, "a safetensors file");

@@ -135,7 +135,14 @@ static void files_that_are_missing(void **state)
     refused(&b, SL_ENOTFOUND, FIRST ": missing; " INDEX " names it, and 1 more of its 2 files are missing", NULL);
     write_good(&b);
     hf_text(&b, SECOND, "version https://git-lfs.github.com/spec/v1\n");
+    refused(&b, SL_EFORMAT, SECOND ": a Git LFS pointer, not the file itself", "git lfs pull");
+    hf_text(&b, SECOND, "<!DOCTYPE html><html>Not found</html>");
+    refused(&b, SL_EFORMAT, SECOND ": an HTML page", NULL);
+    hf_text(&b, SECOND, "version 1\n");
     refused(&b, SL_EFORMAT, SECOND, "no safetensors file");
+    hf_text(&b, INDEX, "version https://git-lfs.github.com/spec/v1\n");
+    refused(&b, SL_EFORMAT, INDEX ": a Git LFS pointer", NULL);
+    write_good(&b);
     hf_text(&b, SECOND, "");
     refused(&b, SL_EFORMAT, SECOND ": 0 bytes", NULL);
     hf_end(&b);
