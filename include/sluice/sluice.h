@@ -87,8 +87,8 @@ SL_API void sl_model_tensor(const sl_model *m, size_t i, sl_tensor_info *out); /
 
 /* What lies in the files of a checkpoint, as it is stored, also of one that sl_model_open() refuses. on_tensor hears of
  * each tensor, in file order; what it gets holds until it returns, and `supported` says whether the form is known
- * alone. `arch` is the file's own word for its architecture. Errors as of sl_model_open(), about the files themselves
- * only. */
+ * alone (of a folder, where several tensors may be one weight, it says nothing and is true). `arch` is the file's own
+ * word for its architecture. Errors as of sl_model_open(), about the files themselves only. */
 typedef struct sl_stored_info {
     char arch[65];
     size_t n_tensors, file_bytes;
@@ -139,11 +139,11 @@ typedef struct sl_engine_options {
     const char *huge_pages; /* of KV cache, workspace and copies: "off", "thp", "explicit" */
     const char *numa;       /* of the same: "off": where a thread first writes; "interleave": over all nodes */
     const char *pin;        /* "auto": to the fast cores where cores differ; "off"; "cores": a thread to each core */
-    const char *prefetch; /* ask for weights before they are used: "on": pages of the mapped file, "auto": those where
-                             they are more than the memory, "off": not even lines into the cache */
-    bool mlock;           /* weights into memory now, and nothing out of it again */
-    sl_on_copy *on_copy;  /* hears how far the copies are; or NULL */
-    void *user;           /* of on_copy */
+    const char *prefetch;   /* ask for weights before they are used: "on": pages of the mapped file, "auto": those where
+                               they are more than the memory, "off": not even lines into the cache */
+    bool mlock;             /* weights into memory now, and nothing out of it again */
+    sl_on_copy *on_copy;    /* hears how far the copies are; or NULL */
+    void *user;             /* of on_copy */
 } sl_engine_options;
 
 /* Bytes that an engine will take, before it takes them; and what may be had. docs/memory.md says how that is counted.

@@ -164,7 +164,8 @@ sl_status sl_stored_list(sl_stored_info *out, const char *path, sl_on_tensor *on
     out->n_tensors = sl_weights_count(w);
     out->file_bytes = (size_t)sl_weights_file_bytes(w);
     for (size_t i = 0; i < out->n_tensors; i++) {
-        const sl_tensor_info t = tensor_info(sl_weights_at(w, i));
+        sl_tensor_info t = tensor_info(sl_weights_at(w, i));
+        t.supported = t.supported || sl_weights_container(w) == SL_CONTAINER_HF;
         on_tensor(user, &t);
     }
     sl_weights_close(w);
