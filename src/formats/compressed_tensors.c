@@ -27,11 +27,15 @@ static const sl_part_name parts[N_PARTS] = {
     [INPUT_SCALE] = { ".input_scale", false }, [INPUT_ZERO] = { ".input_zero_point", false },
 };
 
+/* How numbers are stored. */
+typedef enum form { NO_FORM, PACKED_FORM, INT_FORM, NAIVE_FORM, FLOAT_FORM } form;
+
 /* One of config_groups. */
 typedef struct scheme {
     const sl_json *at;
     sl_name_list targets;
-    bool packed;       /* pack-quantized, else int-quantized */
+    form form;
+    bool packed;       /* pack-quantized */
     unsigned bits;     /* 4 or 8 */
     size_t group;      /* columns that share a scale; 0: a row's, SIZE_MAX: all */
     bool symmetric;    /* no zero points */
@@ -79,10 +83,11 @@ static sl_status one_of(const sl_json *object, const char *key, const char *cons
     return m ? refuse(m, supported, err) : SL_OK;
 }
 
-/* The format's word, of a group or of all: *packed. */
-static sl_status read_format(const sl_json *object, bool *packed, sl_err *err)
+/* The format's word, of a group or of all; *out stays where there is none. */
+static sl_status read_format(const sl_json *object, form *out, sl_err *err)
 {
     static const char *const words[] = { "pack-quantized", "int-quantized", "naive-quantized", "float-quantized" };
+    static const form forms[] = { PACKED_FORM, INT_FORM, NAIVE_FORM, FLOAT_FORM };
     size_t which = SIZE_MAX;
     const sl_json *m = sl_json_get(object, "format");
     if (m && sl_json_is(m, "mixed-precision")) /* each group has its own */
@@ -90,7 +95,7 @@ static sl_status read_format(const sl_json *object, bool *packed, sl_err *err)
     const sl_status rc = one_of(object, "format", words, SL_COUNT(words), &which,
                                 "pack-quantized, int-quantized and float-quantized are", err);
     if (!rc && which != SIZE_MAX)
-        *packed = which == 0;
+        *out = forms[which];
     return rc;
 }
 
@@ -223,26 +228,42 @@ static sl_status read_inputs(const sl_json *group, scheme *s, sl_err *err)
     return SL_OK;
 }
 
-static sl_status read_scheme(const sl_json *group, bool packed, scheme *s, sl_err *err)
+/* What the format's word and the numbers have to agree about. */
+static sl_status check_form(const sl_json *group, const scheme *s, sl_err *err)
+{
+    const sl_json *args = sl_json_get(group, "weights");
+    if (s->form == NO_FORM)
+        return sl_json_fail(err, SL_EFORMAT, group, "\"format\" is missing, here and for all groups");
+    if ((s->form == INT_FORM && s->floats) || (s->form == FLOAT_FORM && !s->floats))
+        return sl_json_fail(err, SL_EFORMAT, args, "type is %s, but format %s", s->floats ? "float" : "int",
+                            s->floats ? "int-quantized" : "float-quantized");
+    if (!s->packed && !s->floats && s->bits != 8)
+        return refuse(sl_json_get(args, "num_bits"), "8 bits are, where numbers are not packed", err);
+    return SL_OK;
+}
+
+static sl_status read_scheme(const sl_json *group, form all, scheme *s, sl_err *err)
 {
     static const char *const keys[] = {
         "targets", "weights", "input_activations", "output_activations", "format", NULL
     };
     sl_status rc;
-    *s = (scheme){ .at = group, .packed = packed, .symmetric = true };
+    *s = (scheme){ .at = group, .form = all, .symmetric = true };
     if (group->kind != SL_JSON_OBJECT)
         return sl_json_fail(err, SL_EFORMAT, group, "should be an object");
     const sl_json *targets = sl_json_get(group, "targets");
     if (!targets)
         return sl_json_fail(err, SL_EFORMAT, group, "\"targets\" is missing");
-    if ((rc = sl_json_only(group, keys, err)) || (rc = read_format(group, &s->packed, err)) ||
-        (rc = read_weights(group, s, err)) || (rc = read_inputs(group, s, err)) ||
+    if ((rc = sl_json_only(group, keys, err)) || (rc = read_format(group, &s->form, err)))
+        return rc;
+    s->packed = s->form == PACKED_FORM;
+    if ((rc = read_weights(group, s, err)) || (rc = check_form(group, s, err)) || (rc = read_inputs(group, s, err)) ||
         (rc = must_not(group, "output_activations", "outputs are not rounded", err)))
         return rc;
     return sl_name_list_open(&s->targets, targets, err);
 }
 
-static sl_status read_schemes(settings *s, sl_quantized *q, const sl_json *config, bool packed, sl_err *err)
+static sl_status read_schemes(settings *s, sl_quantized *q, const sl_json *config, form all, sl_err *err)
 {
     const sl_json *groups = NULL;
     sl_status rc = sl_json_get_object(config, "config_groups", true, &groups, err);
@@ -252,7 +273,7 @@ static sl_status read_schemes(settings *s, sl_quantized *q, const sl_json *confi
     if (!s->scheme)
         return sl_fail(err, SL_ENOMEM, "no memory for %u groups of settings", groups->n);
     for (const sl_json *g = groups->first; g && !rc; g = g->next)
-        rc = read_scheme(g, packed, &s->scheme[s->n++], err);
+        rc = read_scheme(g, all, &s->scheme[s->n++], err);
     return rc;
 }
 
@@ -260,7 +281,7 @@ static sl_status open_settings(sl_quantized *q, const sl_json *config, sl_err *e
 {
     static const char *const states[] = { "compressed", "frozen" };
     settings *s = sl_arena_alloc(&q->arena, 1, sizeof *s);
-    bool packed = false;
+    form all = NO_FORM;
     size_t ignored = 0;
     sl_status rc;
     if (!s)
@@ -268,7 +289,7 @@ static sl_status open_settings(sl_quantized *q, const sl_json *config, sl_err *e
     q->settings = s;
     const sl_json *sparse = sl_json_get(config, "sparsity_config");
     if ((rc = one_of(config, "quantization_status", states, 2, &ignored, "compressed is", err)) ||
-        (rc = read_format(config, &packed, err)) ||
+        (rc = read_format(config, &all, err)) ||
         (rc = must_not(config, "kv_cache_scheme", "keys and values are stored as --kv-type says", err)) ||
         (rc = must_not(config, "transform_config", "weights as they are are", err)))
         return rc;
@@ -277,7 +298,7 @@ static sl_status open_settings(sl_quantized *q, const sl_json *config, sl_err *e
         return rc;
     if ((rc = sl_name_list_open(&s->ignore, sl_json_get(config, "ignore"), err)))
         return rc;
-    return read_schemes(s, q, config, packed, err);
+    return read_schemes(s, q, config, all, err);
 }
 
 static void close_settings(sl_quantized *q)
@@ -315,23 +336,37 @@ static sl_status read_shape(const sl_parts *p, const scheme *s, size_t rows, siz
 {
     const sl_weight_info *shape = p->part[SHAPE], *scale = p->part[SCALE];
     const size_t in_word = 32 / s->bits;
-    uint64_t v[2] = { rows, words * in_word };
+    int64_t v[2] = { (int64_t)rows, (int64_t)(words * in_word) };
     if (shape) {
         const bool wide = strcmp(shape->type, "I64") == 0;
         const sl_status rc = sl_part_check(shape, parts[SHAPE].suffix, wide ? "I64" : "I32", 1, 2, err);
         if (rc)
             return rc;
         for (size_t i = 0; i < 2; i++)
-            v[i] = wide ? sl_load_le64((const uint8_t *)shape->tensor.data + 8 * i)
-                        : sl_load_le32((const uint8_t *)shape->tensor.data + 4 * i);
+            v[i] = wide ? (int64_t)sl_load_le64((const uint8_t *)shape->tensor.data + 8 * i)
+                        : (int32_t)sl_load_le32((const uint8_t *)shape->tensor.data + 4 * i);
     } else if (s->group && s->group != SIZE_MAX && scale) {
-        v[1] = SL_MIN(v[1], (uint64_t)scale->tensor.cols * s->group); /* what is more, is filled up */
+        v[1] = SL_MIN(v[1], (int64_t)(scale->tensor.cols * s->group)); /* what is more, is filled up */
     }
-    if (v[0] != rows || v[1] > words * in_word || sl_div_up((size_t)v[1], in_word) != words)
-        return sl_fail(err, SL_EFORMAT, "weight_shape [%llu, %llu] does not fit %zu rows of %zu words",
-                       (unsigned long long)v[0], (unsigned long long)v[1], rows, words);
+    if (v[0] != (int64_t)rows || v[1] < 0 || (uint64_t)v[1] > words * in_word ||
+        sl_div_up((size_t)v[1], in_word) != words)
+        return sl_fail(
+            err, SL_EFORMAT,
+            "weight_shape [%lld, %lld] does not fit %zu rows of %zu words, %zu numbers in each (num_bits %u)",
+            (long long)v[0], (long long)v[1], rows, words, in_word, s->bits);
     *cols = (size_t)v[1];
     return SL_OK;
+}
+
+/* What the settings make of the module, in front of a part that does not fit that. */
+static sl_status in_settings(const scheme *s, size_t cols, size_t groups, sl_status rc, sl_err *err)
+{
+    if (!rc)
+        return SL_OK;
+    if (s->group == 0 || s->group == SIZE_MAX)
+        return sl_fail_in(err, rc, "strategy %s", s->group ? "tensor" : "channel");
+    return sl_fail_in(err, rc, "num_bits %u and group_size %zu make %zu columns in %zu group%s", s->bits, s->group,
+                      cols, groups, groups == 1 ? "" : "s");
 }
 
 static sl_status read_scale(const sl_parts *p, const scheme *s, sl_weight_info *out, size_t *groups, sl_err *err)
@@ -346,10 +381,11 @@ static sl_status read_scale(const sl_parts *p, const scheme *s, sl_weight_info *
     /* of a row: [rows][1], or [rows] */
     const bool flat = of_rows && scale->n_dims == 1;
     sl_status rc = sl_part_scale_type(scale, parts[SCALE].suffix, &to->type, err);
-    if (!rc)
-        rc = sl_part_check(scale, parts[SCALE].suffix, scale->type, flat || all ? 1 : rows, flat ? rows : *groups, err);
     if (rc)
         return rc;
+    rc = sl_part_check(scale, parts[SCALE].suffix, scale->type, flat || all ? 1 : rows, flat ? rows : *groups, err);
+    if (rc)
+        return in_settings(s, cols, *groups, rc, err);
     const size_t bytes = to->type == SL_SCALE_F32 ? 4 : 2;
     to->scale = scale->tensor.data;
     to->row_bytes = all ? 0 : *groups * bytes;
@@ -359,12 +395,39 @@ static sl_status read_scale(const sl_parts *p, const scheme *s, sl_weight_info *
     return SL_OK;
 }
 
+static bool all_zero(const sl_weight_info *part)
+{
+    const uint8_t *p = part->tensor.data;
+    uint8_t any = 0;
+    for (uint64_t i = 0; i < part->bytes; i++)
+        any |= p[i];
+    return !any;
+}
+
+/* Writers may leave zero points beside symmetric numbers: zeros, or packed ones that are the middle of the range. */
+static sl_status check_symmetric(const sl_weight_info *zero, const scheme *s, size_t rows, size_t groups, sl_err *err)
+{
+    const size_t in_word = 32 / s->bits, n = sl_div_up(rows, in_word);
+    const uint32_t middle = s->bits == 4 ? 0x88888888u : 0x80808080u;
+    bool same = s->packed && strcmp(zero->type, "I32") == 0 && zero->tensor.rows == n && zero->tensor.cols == groups;
+    if (all_zero(zero))
+        return SL_OK;
+    for (size_t r = 0; r < n && same; r++) {
+        const size_t used = s->bits * SL_MIN(in_word, rows - r * in_word);
+        const uint32_t mask = used == 32 ? UINT32_MAX : (1u << used) - 1;
+        for (size_t g = 0; g < groups; g++)
+            same = same &&
+                   ((sl_load_le32((const uint8_t *)zero->tensor.data + 4 * (r * groups + g)) ^ middle) & mask) == 0;
+    }
+    return same ? SL_OK : sl_fail(err, SL_EFORMAT, "weight_zero_point has zero points, but \"symmetric\" is true");
+}
+
 static sl_status read_zeros(const sl_parts *p, const scheme *s, sl_weight_info *out, size_t groups, sl_err *err)
 {
     const sl_weight_info *zero = p->part[ZERO];
     const size_t in_word = 32 / s->bits;
-    if (s->symmetric) /* zero points of symmetric numbers are all the same, whatever writers leave */
-        return SL_OK;
+    if (s->symmetric)
+        return zero ? check_symmetric(zero, s, out->tensor.rows, groups, err) : SL_OK;
     if (!s->packed)
         return sl_fail(err, SL_EUNSUPPORTED, "numbers with zero points are supported in pack-quantized only");
     if (!zero)
@@ -374,7 +437,7 @@ static sl_status read_zeros(const sl_parts *p, const scheme *s, sl_weight_info *
     const sl_status rc =
         sl_part_check(zero, parts[ZERO].suffix, "I32", sl_div_up(out->tensor.rows, in_word), groups, err);
     if (rc)
-        return rc;
+        return in_settings(s, out->tensor.cols, groups, rc, err);
     sl_scales *to = &out->tensor.scales;
     to->zero = zero->tensor.data;
     to->zero_row_bytes = groups * sizeof(uint32_t);
@@ -445,8 +508,11 @@ static sl_status join(const sl_quantized *q, const sl_parts *p, sl_weight_info *
                                    : "int-quantized");
     if (s->floats && !p->part[SCALE])
         return sl_fail(err, SL_EFORMAT, "weight_scale is missing");
+    if (s->floats && p->part[ZERO] && !all_zero(p->part[ZERO]))
+        return sl_fail(err, SL_EFORMAT, "weight_zero_point has zero points, which floats do not have");
     if (s->floats)
-        return sl_part_e4m3(p->part[PLAIN], p->part[SCALE], parts[SCALE].suffix, s->block, s->group, out, err);
+        return sl_part_e4m3(p->part[PLAIN], p->part[SCALE], parts[SCALE].suffix, "block_structure", s->block, s->group,
+                            out, err);
     if (p->part[INPUT_SCALE] || p->part[INPUT_ZERO])
         return sl_fail(err, SL_EUNSUPPORTED, "static scales of inputs (input_scale) are not supported");
     return join_numbers(p, s, out, err);

@@ -1,16 +1,18 @@
 /* fp8.c - checkpoints of DeepSeek's kind, "quant_method": "fp8".
  *
  *   X.weight            E4M3 [rows][cols]
- *   X.weight_scale_inv  floats [rows / 128][cols / 128], rounded up ("weight_block_size"): what a block is multiplied
- * by X.weight_scale      floats [1] or [rows][1], instead, without blocks X.input_scale       floats: what inputs would
- * be divided by, were they rounded; they are not here
+ *   X.weight_scale_inv  floats [rows / 128][cols / 128], rounded up ("weight_block_size"): a block's factor
+ *   X.weight_scale      floats [1] or [rows][1], instead, without blocks
+ *   X.input_scale       floats, with "activation_scheme": "static": what inputs would be divided by, were they
+ *                       rounded; they are not here
  *
- * A module is quantised if its weight is E4M3; lists of modules in the settings say no more than that.
+ * A module is quantised if its weight is E4M3; lists of modules that are not may not contradict that.
  * Source: DeepSeek-V3's inference/kernel.py (weight_dequant); vLLM's fp8.py for scales without blocks. */
 #include "formats/quantized_in.h"
 
 #include <string.h>
 #include "base/num.h"
+#include "formats/name_list.h"
 #include "formats/show.h"
 
 enum { WEIGHT, BLOCK_SCALE, SCALE, INPUT_SCALE, N_PARTS };
@@ -23,7 +25,9 @@ static const sl_part_name parts[N_PARTS] = {
 };
 
 typedef struct settings {
-    size_t rows, cols; /* of a block; 0: no blocks */
+    size_t rows, cols;                 /* of a block; 0: no blocks */
+    bool fixed, fresh;                 /* scales of inputs are stored; or not, each input has its own */
+    const sl_json *left_out, *ignored; /* modules that are not quantised */
 } settings;
 
 static sl_status read_block(const sl_json *config, settings *s, sl_err *err)
@@ -44,26 +48,40 @@ static sl_status read_block(const sl_json *config, settings *s, sl_err *err)
     return SL_OK;
 }
 
-static sl_status open(sl_quantized *q, const sl_json *config, sl_err *err)
+/* A word that says how, or is missing; only these are known. */
+static sl_status check_word(const sl_json *config, const char *key, const char *a, const char *b, sl_err *err)
 {
     char shown[SL_SHOW_MAX];
+    const sl_json *m = sl_json_get(config, key);
+    if (!m || sl_json_is(m, a) || sl_json_is(m, b))
+        return SL_OK;
+    if (m->kind != SL_JSON_STRING)
+        return sl_json_fail(err, SL_EFORMAT, m, "should be a string");
+    return sl_json_fail(err, SL_EUNSUPPORTED, m, "\"%s\" is not supported; %s and %s are",
+                        sl_show(shown, sl_json_bytes(m)), a, b);
+}
+
+static sl_status open(sl_quantized *q, const sl_json *config, sl_err *err)
+{
     settings *s = sl_arena_alloc(&q->arena, 1, sizeof *s);
+    sl_status rc;
     if (!s)
         return sl_fail(err, SL_ENOMEM, "no memory for the settings");
     *s = (settings){ 0 };
     q->settings = s;
-    const sl_json *fmt = sl_json_get(config, "fmt"), *scale = sl_json_get(config, "scale_fmt");
-    if (fmt && !sl_json_is(fmt, "e4m3") && !sl_json_is(fmt, "float8_e4m3fn"))
-        return sl_json_fail(err, SL_EUNSUPPORTED, fmt, "\"%s\" is not supported; e4m3 is",
-                            sl_show(shown, sl_json_bytes(fmt)));
-    if (scale && !sl_json_is(scale, "float") && !sl_json_is(scale, "ue8m0"))
-        return sl_json_fail(err, SL_EUNSUPPORTED, scale, "\"%s\" is not supported; float and ue8m0 are",
-                            sl_show(shown, sl_json_bytes(scale)));
+    if ((rc = check_word(config, "fmt", "e4m3", "float8_e4m3fn", err)) ||
+        (rc = check_word(config, "scale_fmt", "float", "ue8m0", err)) ||
+        (rc = check_word(config, "activation_scheme", "dynamic", "static", err)) ||
+        (rc = sl_left_out_open(config, "modules_to_not_convert", &s->left_out, err)) ||
+        (rc = sl_left_out_open(config, "ignored_layers", &s->ignored, err)))
+        return rc;
+    s->fixed = sl_json_is(sl_json_get(config, "activation_scheme"), "static");
+    s->fresh = sl_json_is(sl_json_get(config, "activation_scheme"), "dynamic");
     return read_block(config, s, err);
 }
 
-sl_status sl_part_e4m3(const sl_weight_info *weight, const sl_weight_info *scale, const char *suffix, size_t rows,
-                       size_t cols, sl_weight_info *out, sl_err *err)
+sl_status sl_part_e4m3(const sl_weight_info *weight, const sl_weight_info *scale, const char *suffix, const char *key,
+                       size_t rows, size_t cols, sl_weight_info *out, sl_err *err)
 {
     const sl_tensor stored = weight->tensor;
     const size_t R = sl_div_up(stored.rows, rows), G = sl_div_up(stored.cols, cols);
@@ -73,10 +91,12 @@ sl_status sl_part_e4m3(const sl_weight_info *weight, const sl_weight_info *scale
     sl_status rc = sl_part_check(weight, ".weight", "F8_E4M3", SIZE_MAX, SIZE_MAX, err);
     if (!rc)
         rc = sl_part_scale_type(scale, suffix, &type, err);
-    if (!rc && !of_all)
-        rc = sl_part_check(scale, suffix, scale->type, flat ? 1 : R, flat ? R : G, err);
     if (rc)
         return rc;
+    if (!of_all && (rc = sl_part_check(scale, suffix, scale->type, flat ? 1 : R, flat ? R : G, err)))
+        return cols == SIZE_MAX ? rc
+                                : sl_fail_in(err, rc, "%s [%zu, %zu] of a weight [%zu, %zu]", key, rows, cols,
+                                             stored.rows, stored.cols);
     const size_t size = type == SL_SCALE_F32 ? 4 : 2;
     sl_part_matrix(out, SL_FORMAT_F8_E4M3, stored.rows, stored.cols);
     out->tensor.data = stored.data;
@@ -94,6 +114,7 @@ static sl_status join(const sl_quantized *q, const sl_parts *p, sl_weight_info *
 {
     const settings *s = q->settings;
     const sl_weight_info *weight = p->part[WEIGHT];
+    sl_status rc;
     const size_t which = s->rows ? BLOCK_SCALE : SCALE, other = s->rows ? SCALE : BLOCK_SCALE;
     if (weight->tensor.format != SL_FORMAT_COUNT) {
         for (size_t i = 0; i < N_PARTS; i++)
@@ -106,7 +127,12 @@ static sl_status join(const sl_quantized *q, const sl_parts *p, sl_weight_info *
         return sl_fail(err, SL_EFORMAT, "%s is %s: weight_block_size is %s",
                        parts[p->part[which] ? other : which].suffix + 1, p->part[which] ? "there" : "missing",
                        s->rows ? "given" : "not given");
-    return sl_part_e4m3(weight, p->part[which], parts[which].suffix, s->rows ? s->rows : 1,
+    if (p->part[INPUT_SCALE] ? s->fresh : s->fixed)
+        return sl_fail(err, SL_EFORMAT, "input_scale is %s: activation_scheme is %s", s->fixed ? "missing" : "there",
+                       s->fixed ? "static" : "dynamic");
+    if ((rc = sl_left_out_check(s->left_out, p->module, err)) || (rc = sl_left_out_check(s->ignored, p->module, err)))
+        return rc;
+    return sl_part_e4m3(weight, p->part[which], parts[which].suffix, "weight_block_size", s->rows ? s->rows : 1,
                         s->rows ? s->cols : SIZE_MAX, out, err);
 }
 

@@ -6,13 +6,14 @@
  *   X.scales  floats [groups][out]                       floats [groups][out]
  *   X.g_idx   s32 [in]: the group of each column
  *
- * What the bits mean is in quant/gptq.c and quant/awq.c. A module is quantised if it has a qweight; lists of modules in
- * the settings say no more than that.
+ * What the bits mean is in quant/gptq.c and quant/awq.c. A module is quantised if it has a qweight; AWQ's list of those
+ * that are not may not contradict that.
  * Source: AutoGPTQ 0.7 and GPTQModel (quantization/config.py), AutoAWQ 0.2 (models/_config.py). */
 #include "formats/quantized_in.h"
 
 #include <string.h>
 #include "base/num.h"
+#include "formats/name_list.h"
 #include "formats/show.h"
 
 enum { WEIGHT, ZEROS, SCALES, GROUP_OF, N_PARTS };
@@ -31,6 +32,8 @@ typedef struct settings {
     bool symmetric;    /* may go without zero points */
     bool zeros_less;   /* zero points are stored less 1 */
     bool in_any_order; /* columns are assigned to groups one by one */
+    const char *bits_key, *group_key;
+    const sl_json *left_out; /* modules that are not quantised */
 } settings;
 
 /* ---- settings ---------------------------------------------------------------------------------- */
@@ -77,6 +80,8 @@ static sl_status read_numbers(settings *s, const sl_json *config, const char *bi
         return sl_json_fail(err, SL_EFORMAT, sl_json_get(config, group_key),
                             "%lld is neither a number of columns nor -1", (long long)s->group);
     s->bits = (unsigned)bits;
+    s->bits_key = bits_key;
+    s->group_key = group_key;
     return SL_OK;
 }
 
@@ -114,13 +119,16 @@ static sl_status open_awq(sl_quantized *q, const sl_json *config, sl_err *err)
 {
     static const char *const versions[] = { "gemm", "GEMM", NULL };
     settings *s = NULL;
-    const bool old = !sl_json_get(config, "bits");
+    /* as Transformers writes them, or as AutoAWQ does */
+    const bool old_bits = !sl_json_get(config, "bits") && sl_json_get(config, "w_bit");
+    const bool old_group = !sl_json_get(config, "group_size") && sl_json_get(config, "q_group_size");
     bool zeros = true;
     sl_status rc;
     if ((rc = make_settings(q, true, &s, err)) ||
-        (rc = read_numbers(s, config, old ? "w_bit" : "bits", old ? "q_group_size" : "group_size", err)) ||
+        (rc = read_numbers(s, config, old_bits ? "w_bit" : "bits", old_group ? "q_group_size" : "group_size", err)) ||
         (rc = check_word(config, "version", versions, "gemm is", err)) ||
-        (rc = sl_json_get_bool(config, "zero_point", false, &zeros, err)))
+        (rc = sl_json_get_bool(config, "zero_point", false, &zeros, err)) ||
+        (rc = sl_left_out_open(config, "modules_to_not_convert", &s->left_out, err)))
         return rc;
     return zeros ? SL_OK
                  : sl_json_fail(err, SL_EUNSUPPORTED, sl_json_get(config, "zero_point"),
@@ -129,16 +137,25 @@ static sl_status open_awq(sl_quantized *q, const sl_json *config, sl_err *err)
 
 /* ---- weights ------------------------------------------------------------------------------------- */
 
-static sl_status read_scales(const sl_parts *p, size_t groups, sl_tensor *t, sl_err *err)
+/* What the settings make of the module, in front of a part that does not fit that. */
+static sl_status in_settings(const settings *s, const sl_tensor *t, size_t groups, sl_status rc, sl_err *err)
+{
+    return rc ? sl_fail_in(err, rc, "%s %u and %s %lld make %zu columns in %zu group%s", s->bits_key, s->bits,
+                           s->group_key, (long long)s->group, t->cols, groups, groups == 1 ? "" : "s")
+              : SL_OK;
+}
+
+static sl_status read_scales(const settings *s, const sl_parts *p, size_t groups, sl_tensor *t, sl_err *err)
 {
     const sl_weight_info *scales = p->part[SCALES];
     if (!scales)
         return sl_fail(err, SL_EFORMAT, "scales is missing");
     sl_status rc = sl_part_scale_type(scales, parts[SCALES].suffix, &t->scales.type, err);
-    if (!rc)
-        rc = sl_part_check(scales, parts[SCALES].suffix, scales->type, groups, t->rows, err);
     if (rc)
         return rc;
+    rc = sl_part_check(scales, parts[SCALES].suffix, scales->type, groups, t->rows, err);
+    if (rc)
+        return in_settings(s, t, groups, rc, err);
     t->scales.scale = scales->tensor.data;
     t->scales.row_bytes = t->scales.type == SL_SCALE_F32 ? 4 : 2;
     t->scales.col_bytes = scales->tensor.row_bytes;
@@ -158,7 +175,7 @@ static sl_status read_zeros(const settings *s, const sl_parts *p, size_t groups,
         return sl_fail(err, SL_EFORMAT, "qzeros is missing");
     const sl_status rc = sl_part_check(zeros, parts[ZEROS].suffix, "I32", groups, t->rows / (32 / s->bits), err);
     if (rc)
-        return rc;
+        return in_settings(s, t, groups, rc, err);
     t->scales.zero = zeros->tensor.data;
     t->scales.zero_row_bytes = sizeof(uint32_t);
     t->scales.zero_col_bytes = zeros->tensor.row_bytes;
@@ -169,9 +186,11 @@ static sl_status read_order(const settings *s, const sl_parts *p, size_t groups,
 {
     if (p->part[GROUP_OF] && s->awq)
         return sl_fail(err, SL_EFORMAT, "g_idx is there, which AWQ does not have");
-    if (p->part[GROUP_OF])
-        return sl_part_groups(p->part[GROUP_OF], parts[GROUP_OF].suffix, t->cols, groups, t->scales.group,
-                              &t->scales.group_of, err);
+    if (p->part[GROUP_OF]) {
+        const sl_status rc = sl_part_groups(p->part[GROUP_OF], parts[GROUP_OF].suffix, t->cols, groups, t->scales.group,
+                                            &t->scales.group_of, err);
+        return in_settings(s, t, groups, rc, err);
+    }
     return s->in_any_order ? sl_fail(err, SL_EFORMAT, "g_idx is missing: \"desc_act\" is true") : SL_OK;
 }
 
@@ -199,8 +218,9 @@ static sl_status join(const sl_quantized *q, const sl_parts *p, sl_weight_info *
     const sl_weight_info *stored = p->part[WEIGHT];
     const size_t in_word = 32 / s->bits, a = stored->tensor.rows, b = stored->tensor.cols;
     size_t rows = b, cols = a;
-    sl_status rc = sl_part_check(stored, parts[WEIGHT].suffix, "I32", SIZE_MAX, SIZE_MAX, err);
-    if (rc)
+    sl_status rc;
+    if ((rc = sl_left_out_check(s->left_out, p->module, err)) ||
+        (rc = sl_part_check(stored, parts[WEIGHT].suffix, "I32", SIZE_MAX, SIZE_MAX, err)))
         return rc;
     if (!sl_mul_ok(s->awq ? b : a, in_word, s->awq ? &rows : &cols) || rows % 8 != 0 || !rows || !cols)
         return sl_fail(err, SL_EUNSUPPORTED, "qweight is [%zu, %zu]; outputs are supported in multiples of 8", a, b);
@@ -210,7 +230,7 @@ static sl_status join(const sl_quantized *q, const sl_parts *p, sl_weight_info *
     t->data = stored->tensor.data;
     t->col_bytes = stored->tensor.row_bytes;
     t->scales.group = group;
-    if ((rc = read_scales(p, groups, t, err)) || (rc = read_zeros(s, p, groups, t, err)) ||
+    if ((rc = read_scales(s, p, groups, t, err)) || (rc = read_zeros(s, p, groups, t, err)) ||
         (rc = read_order(s, p, groups, t, err)))
         return rc;
     return choose_format(s, groups, out, err);

@@ -129,7 +129,7 @@ bool sl_hf_has_file(const sl_hf *h, const char *path)
     for (size_t i = 0; i < h->shards.n; i++)
         if (sl_file_is(&h->shards.shard[i].file, path))
             return true;
-    return false;
+    return sl_file_is(&h->quantized.file.file, path);
 }
 
 /* ---- generation_config.json ---------------------------------------------------------------------- */

@@ -436,15 +436,27 @@ sl_status sl_json_fail(sl_err *err, sl_status code, const sl_json *at, const cha
 
 /* ---- values ----------------------------------------------------------------------------- */
 
-const sl_json *sl_json_get(const sl_json *object, const char *key)
+static const sl_json *find(const sl_json *object, const char *key)
 {
     const size_t n = strlen(key);
     if (!object || object->kind != SL_JSON_OBJECT)
         return NULL;
     for (const sl_json *m = object->first; m; m = m->next)
         if (m->key_len == n && memcmp(m->key, key, n) == 0)
-            return m->kind == SL_JSON_NULL ? NULL : m;
+            return m;
     return NULL;
+}
+
+const sl_json *sl_json_get(const sl_json *object, const char *key)
+{
+    const sl_json *m = find(object, key);
+    return m && m->kind == SL_JSON_NULL ? NULL : m;
+}
+
+bool sl_json_is_null(const sl_json *object, const char *key)
+{
+    const sl_json *m = find(object, key);
+    return m && m->kind == SL_JSON_NULL;
 }
 
 bool sl_json_is(const sl_json *value, const char *text)

@@ -47,6 +47,7 @@ sl_status sl_json_parse(sl_json_doc *d, const void *bytes, size_t n, sl_err *err
 void sl_json_fini(sl_json_doc *d); /* accepts a zeroed one */
 
 const sl_json *sl_json_get(const sl_json *object, const char *key); /* NULL: no object, no such key, or null */
+bool sl_json_is_null(const sl_json *object, const char *key);       /* the key is there, and null */
 bool sl_json_is(const sl_json *value, const char *text);            /* a string of this content */
 static inline sl_bytes sl_json_bytes(const sl_json *string)
 {

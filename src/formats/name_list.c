@@ -124,3 +124,41 @@ sl_status sl_name_list_has(const sl_name_list *l, sl_bytes module, sl_named *out
     }
     return SL_OK;
 }
+
+/* ---- modules that are left as they were ----------------------------------------------------------- */
+
+sl_status sl_left_out_open(const sl_json *config, const char *key, const sl_json **out, sl_err *err)
+{
+    const sl_json *list = sl_json_get(config, key);
+    *out = list;
+    if (list && list->kind != SL_JSON_ARRAY)
+        return sl_json_fail(err, SL_EFORMAT, list, "should be a list of names");
+    for (const sl_json *t = list ? list->first : NULL; t; t = t->next)
+        if (t->kind != SL_JSON_STRING || t->text_len == 0)
+            return sl_json_fail(err, SL_EFORMAT, t, "should be a name");
+    return SL_OK;
+}
+
+/* Whether the entry's words are those of the name from its byte `at` on. */
+static bool has_words(sl_bytes entry, sl_bytes name, size_t at)
+{
+    for (size_t i = 0; i < entry.len; i++) {
+        if (entry.data[i] == '*') {
+            while (at < name.len && name.data[at] != '.')
+                at++;
+        } else if (at == name.len || entry.data[i] != name.data[at++]) {
+            return false;
+        }
+    }
+    return at == name.len || name.data[at] == '.';
+}
+
+sl_status sl_left_out_check(const sl_json *list, sl_bytes module, sl_err *err)
+{
+    for (const sl_json *t = list ? list->first : NULL; t; t = t->next)
+        for (size_t at = 0; at < module.len; at++)
+            if ((at == 0 || module.data[at - 1] == '.') && has_words(sl_json_bytes(t), module, at))
+                return sl_fail(err, SL_EFORMAT, "\"%.*s\" names it, but it is quantised", (int)list->key_len,
+                               list->key);
+    return SL_OK;
+}

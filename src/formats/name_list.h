@@ -21,4 +21,13 @@ typedef enum sl_named { SL_NAMED_NOT, SL_NAMED_CLASS, SL_NAMED_PATTERN, SL_NAMED
 /* The most exact way in which the list names it. SL_EUNSUPPORTED: a pattern that needs too many steps. */
 sl_status sl_name_list_has(const sl_name_list *l, sl_bytes module, sl_named *out, sl_err *err);
 
+/* ---- modules that are left as they were ---------------------------------------------------------- */
+
+/* Lists like "modules_to_not_convert": names, or parts of them from dot to dot, where * is any one word:
+ * "model.layers.*.mlp" and "mlp.gate" have model.layers.3.mlp.gate. *out: the array, NULL where there is none.
+ * SL_EFORMAT: no list of names. */
+sl_status sl_left_out_open(const sl_json *config, const char *key, const sl_json **out, sl_err *err);
+/* SL_EFORMAT if the list (NULL: an empty one) has the module. */
+sl_status sl_left_out_check(const sl_json *list, sl_bytes module, sl_err *err);
+
 #endif

@@ -23,29 +23,38 @@ static sl_status unknown(const sl_json *method, sl_err *err)
                         sl_show(shown, sl_json_bytes(method)), known);
 }
 
-/* *out stays NULL in a folder that is not quantised. */
-static sl_status find_method(const sl_json *config, const sl_json **settings, const sl_quant_method **out, sl_err *err)
+/* The method of settings; where they do not say it, `otherwise` (NULL: they have to). */
+static sl_status find_method(const sl_json *settings, const sl_quant_method *otherwise, const sl_quant_method **out,
+                             sl_err *err)
 {
     sl_bytes text = { 0 };
-    const sl_json *now = sl_json_get(config, "quantization_config"), *old = sl_json_get(config, "compression_config");
-    const sl_json *c = now ? now : old;
-    if (!c)
-        return SL_OK;
-    if (c->kind != SL_JSON_OBJECT)
-        return sl_json_fail(err, SL_EFORMAT, c, "should be an object");
-    *settings = c;
-    const sl_json *method = sl_json_get(c, "quant_method");
-    if (!method && sl_json_get(c, "config_groups")) { /* as its first releases wrote it */
-        *out = &sl_method_compressed_tensors;
+    const sl_json *method = sl_json_get(settings, "quant_method");
+    if (!method && otherwise) {
+        *out = otherwise;
         return SL_OK;
     }
-    const sl_status rc = sl_json_get_str(c, "quant_method", true, &text, err);
+    const sl_status rc = sl_json_get_str(settings, "quant_method", true, &text, err);
     if (rc)
         return rc;
     for (size_t i = 0; i < SL_COUNT(methods); i++)
         if (sl_json_is(method, methods[i]->name))
             *out = methods[i];
     return *out ? SL_OK : unknown(method, err);
+}
+
+/* q->method and its settings as config.json has them; NULL: it has none. */
+static sl_status read_config(sl_quantized *q, const sl_json *config, sl_err *err)
+{
+    const sl_json *now = sl_json_get(config, "quantization_config"), *old = sl_json_get(config, "compression_config");
+    const sl_json *c = now ? now : old;
+    if (!c)
+        return SL_OK;
+    if (c->kind != SL_JSON_OBJECT)
+        return sl_json_fail(err, SL_EFORMAT, c, "should be an object");
+    /* the first releases of compressed-tensors did not write their name */
+    const bool nameless = sl_json_get(c, "config_groups") != NULL;
+    const sl_status rc = find_method(c, nameless ? &sl_method_compressed_tensors : NULL, &q->method, err);
+    return rc ? rc : q->method->open(q, c, err);
 }
 
 /* ---- parts of a module ------------------------------------------------------------------------- */
@@ -61,6 +70,28 @@ static size_t part_of(const sl_quant_method *m, sl_bytes name, sl_bytes *module)
         }
     }
     return SIZE_MAX;
+}
+
+/* Whether a tensor of this name is found in quantised checkpoints only: a part whose name plain weights do not have. */
+static bool is_sign(const sl_quant_method *m, sl_bytes name, bool leading, sl_bytes *module, const char **suffix)
+{
+    const size_t i = part_of(m, name, module);
+    if (i == SIZE_MAX || strcmp(m->parts[i].suffix, m->result) == 0 || (leading && !m->parts[i].leads))
+        return false;
+    *suffix = m->parts[i].suffix;
+    return true;
+}
+
+/* The first such tensor, of those that hold numbers if there are any: its module. *suffix stays NULL: there is none. */
+static sl_bytes find_sign(const sl_shards *s, const char **suffix)
+{
+    sl_bytes module = { 0 };
+    for (int leading = 1; leading >= 0; leading--)
+        for (size_t i = 0; i < s->n_tensors; i++)
+            for (size_t k = 0; k < SL_COUNT(methods); k++)
+                if (is_sign(methods[k], s->name[i], leading, &module, suffix))
+                    return module;
+    return module;
 }
 
 /* The tensor `module` `suffix`; `room` is for its name. */
@@ -161,18 +192,45 @@ static sl_status join_shards(sl_quantized *q, const sl_shards *s, sl_err *err)
     return twice == SIZE_MAX ? SL_OK : sl_fail(err, SL_EFORMAT, "weight %s is there twice", q->tensor[twice].name);
 }
 
+/* A folder whose config.json says nothing of a quantisation: it has none, or is older than that key. */
+static sl_status look_beside(sl_quantized *q, const char *dir, const sl_shards *s, sl_err *err)
+{
+    static const struct {
+        const char *file;
+        const sl_quant_method *method; /* of the program that writes it */
+    } old[] = { { "quantize_config.json", &sl_method_gptq }, { "quant_config.json", &sl_method_awq } };
+    const char *suffix = NULL;
+    const sl_bytes module = find_sign(s, &suffix);
+    char shown[SL_SHOW_MAX];
+    if (!suffix)
+        return SL_OK;
+    const bool columns = strcmp(suffix, old[0].method->parts[0].suffix) == 0;
+    for (size_t i = 0; columns && i < SL_COUNT(old); i++) {
+        sl_status rc = sl_small_json_open(&q->file, dir, old[i].file, err);
+        if (rc)
+            return rc; /* names the file */
+        if (!q->file.root)
+            continue;
+        if (!(rc = find_method(q->file.root, old[i].method, &q->method, err)))
+            rc = q->method->open(q, q->file.root, err);
+        return rc ? sl_fail_in(err, rc, "%s", q->file.path) : SL_OK;
+    }
+    return sl_fail(err, SL_EFORMAT, "%s: module %s has %s, but config.json has no quantization_config%s", dir,
+                   sl_show(shown, module), suffix + 1,
+                   columns ? ", and there is no quantize_config.json or quant_config.json" : "");
+}
+
 sl_status sl_quantized_open(sl_quantized *q, const char *dir, const sl_shards *s, const sl_small_json *config,
                             sl_err *err)
 {
-    const sl_json *settings = NULL;
     *q = (sl_quantized){ 0 };
     sl_arena_init(&q->arena, CHUNK_BYTES);
-    sl_status rc = find_method(config->root, &settings, &q->method, err);
-    if (!rc && q->method)
-        rc = q->method->open(q, settings, err);
+    sl_status rc = read_config(q, config->root, err);
     if (rc)
         rc = sl_fail_in(err, rc, "%s", config->path);
-    else if (q->method && (rc = join_shards(q, s, err)))
+    else if (!q->method)
+        rc = look_beside(q, dir, s, err);
+    if (!rc && q->method && (rc = join_shards(q, s, err)))
         rc = sl_fail_in(err, rc, "%s", dir);
     if (rc)
         sl_quantized_close(q);
@@ -185,7 +243,14 @@ void sl_quantized_close(sl_quantized *q)
         q->method->close(q);
     sl_names_fini(&q->by_name);
     sl_arena_fini(&q->arena);
+    sl_small_json_close(&q->file);
     *q = (sl_quantized){ 0 };
+}
+
+const char *sl_quantized_suffix(const sl_quantized *q)
+{
+    const sl_quant_method *m = q->method;
+    return m && strcmp(m->parts[0].suffix, m->result) != 0 ? m->parts[0].suffix : NULL;
 }
 
 const sl_weight_info *sl_quantized_find(const sl_quantized *q, const char *name)
@@ -196,21 +261,34 @@ const sl_weight_info *sl_quantized_find(const sl_quantized *q, const char *name)
 
 /* ---- what methods share -------------------------------------------------------------------------- */
 
+const char *sl_part_shape(char out[SL_SHAPE_TEXT_MAX], const sl_weight_info *part)
+{
+    size_t used = 0;
+    out[used++] = '[';
+    for (uint32_t d = part->n_dims; d-- > 0;)
+        used += (size_t)snprintf(out + used, SL_SHAPE_TEXT_MAX - used, "%llu%s", (unsigned long long)part->dims[d],
+                                 d ? ", " : "");
+    snprintf(out + used, SL_SHAPE_TEXT_MAX - used, "]");
+    return out;
+}
+
 sl_status sl_part_check(const sl_weight_info *part, const char *suffix, const char *dtype, size_t rows, size_t cols,
                         sl_err *err)
 {
     const sl_tensor *t = &part->tensor;
+    char is[SL_SHAPE_TEXT_MAX], want[2][24] = { "?", "?" };
     if (strcmp(part->type, dtype) != 0)
         return sl_fail(err, SL_EFORMAT, "%s is %s, not %s", suffix + 1, part->type, dtype);
-    if (part->n_dims <= 2 && (rows == SIZE_MAX || t->rows == rows) && (cols == SIZE_MAX || t->cols == cols))
+    if ((part->n_dims == 2 || (part->n_dims < 2 && rows == 1)) && (rows == SIZE_MAX || t->rows == rows) &&
+        (cols == SIZE_MAX || t->cols == cols))
         return SL_OK;
-    char want[2][24] = { "?", "?" };
     if (rows != SIZE_MAX)
         snprintf(want[0], sizeof want[0], "%zu", rows);
     if (cols != SIZE_MAX)
         snprintf(want[1], sizeof want[1], "%zu", cols);
-    return sl_fail(err, SL_EFORMAT, "%s has %u dimensions and is [%zu, %zu], where [%s, %s] is wanted", suffix + 1,
-                   part->n_dims, t->rows, t->cols, want[0], want[1]);
+    const bool flat = rows == 1 && part->n_dims < 2;
+    return sl_fail(err, SL_EFORMAT, "%s is %s, where [%s%s%s] is wanted", suffix + 1, sl_part_shape(is, part),
+                   flat ? "" : want[0], flat ? "" : ", ", want[1]);
 }
 
 sl_status sl_part_scale_type(const sl_weight_info *part, const char *suffix, sl_scale_type *out, sl_err *err)

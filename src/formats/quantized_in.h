@@ -33,12 +33,13 @@ struct sl_quant_method {
     void (*close)(sl_quantized *q); /* NULL: its settings lie in the arena */
 };
 
-extern const sl_quant_method sl_method_compressed_tensors, sl_method_gptq, sl_method_awq, sl_method_fp8, sl_method_mxfp4;
+extern const sl_quant_method sl_method_compressed_tensors, sl_method_gptq, sl_method_awq, sl_method_fp8,
+    sl_method_mxfp4;
 
 /* ---- what methods share -------------------------------------------------------------------- */
 
 /* SL_EFORMAT unless the part is of this dtype ("I32") and shape; of one dimension: rows 1. A size of SIZE_MAX may be
- * anything. */
+ * anything, of a matrix. */
 sl_status sl_part_check(const sl_weight_info *part, const char *suffix, const char *dtype, size_t rows, size_t cols,
                         sl_err *err);
 /* Of floats: which. SL_EFORMAT for another dtype. */
@@ -49,9 +50,12 @@ sl_status sl_part_groups(const sl_weight_info *part, const char *suffix, size_t 
                          const void **out, sl_err *err);
 /* out becomes a matrix [rows][cols] of that format; its data and strides are the caller's to fill. */
 void sl_part_matrix(sl_weight_info *out, sl_format format, size_t rows, size_t cols);
-/* out becomes the matrix of an E4M3 weight, whose scales are those of blocks of rows x cols (SIZE_MAX: all); of rows
- * one by one a single scale may serve all. SL_EFORMAT. */
-sl_status sl_part_e4m3(const sl_weight_info *weight, const sl_weight_info *scale, const char *suffix, size_t rows,
-                       size_t cols, sl_weight_info *out, sl_err *err);
+/* out becomes the matrix of an E4M3 weight, whose scales are those of blocks of rows x cols (SIZE_MAX: all), as
+ * `key` of the settings says; of rows one by one a single scale may serve all. SL_EFORMAT. */
+sl_status sl_part_e4m3(const sl_weight_info *weight, const sl_weight_info *scale, const char *suffix, const char *key,
+                       size_t rows, size_t cols, sl_weight_info *out, sl_err *err);
+/* The tensor's shape as code writes it, "[8, 16]". */
+#define SL_SHAPE_TEXT_MAX 96
+const char *sl_part_shape(char out[SL_SHAPE_TEXT_MAX], const sl_weight_info *part);
 
 #endif

@@ -5,16 +5,21 @@
 #include <string.h>
 #include "base/num.h"
 #include "base/str.h"
+#include "formats/hf.h"
+#include "models/unknown.h"
 #include "models/views.h"
 
 #define LOOKUPS_MAX ((size_t)1 << 20) /* of a survey; beyond, the first missing tensor has to do */
-#define TEXT_MAX    360               /* of the list: a message has 508 bytes, its path among them */
+#define TEXT_MAX    260               /* of the list: a message has 508 bytes, its path among them */
+#define RUNS_MAX    4                 /* of experts that are named */
 
 typedef struct survey {
     const sl_net *m;
     uint32_t *have, *lack; /* [n_layers] tensors of that layer */
     size_t n_lacking;      /* in all */
     size_t n_told;
+    size_t n_items_left;           /* for which there was no room */
+    char left[SL_TENSOR_NAME_MAX]; /* the first of those */
     sl_str text;
 } survey;
 
@@ -143,18 +148,21 @@ static const char *grouped(size_t n, char room[32])
     return room;
 }
 
-/* An item of the list, unless it is too long by now; what is left out is counted at the end. */
-static void tell(survey *v, size_t n, const char *fmt, ...) __attribute__((format(printf, 3, 4)));
-static void tell(survey *v, size_t n, const char *fmt, ...)
+/* An item of the list, what is missing behind where; unless there is no room by now, which is told at the end. */
+static void tell(survey *v, size_t n, const char *what, const char *fmt, ...) __attribute__((format(printf, 4, 5)));
+static void tell(survey *v, size_t n, const char *what, const char *fmt, ...)
 {
-    char item[SL_TENSOR_NAME_MAX + 64];
+    char where[SL_TENSOR_NAME_MAX];
     va_list args;
     va_start(args, fmt);
-    vsnprintf(item, sizeof item, fmt, args);
+    vsnprintf(where, sizeof where, fmt, args);
     va_end(args);
-    if (v->text.len + strlen(item) > TEXT_MAX)
+    if (v->text.len + strlen(what) + strlen(where) > TEXT_MAX) {
+        if (!v->n_items_left++)
+            snprintf(v->left, sizeof v->left, "%s", what);
         return;
-    sl_str_printf(&v->text, "%s%s", v->text.len ? "; " : "", item);
+    }
+    sl_str_printf(&v->text, "%s%s%s", v->text.len ? "; " : "", what, where);
     v->n_told += n;
 }
 
@@ -174,41 +182,88 @@ static void tell_layers(survey *v)
         if (end == l)
             continue;
         if (end - l == 1)
-            tell(v, n, "layer %zu is missing (%s tensors)", l, grouped(n, room));
+            tell(v, n, "layer", " %zu is missing (%s tensors)", l, grouped(n, room));
         else
-            tell(v, n, "layers %zu to %zu are missing (%zu layers, %s tensors)", l, end - 1, end - l, grouped(n, room));
+            tell(v, n, "layers", " %zu to %zu are missing (%zu layers, %s tensors)", l, end - 1, end - l,
+                 grouped(n, room));
     }
 }
 
-/* The rest, by rows: "mlp.gate.weight of layers 1 to 5 (3 tensors)". */
-static void tell_rows(survey *v)
+#define EXPERTS_TEXT_MAX 64
+
+/* Which experts of a layer are missing: "*" for all, "3", "{3-5,7}". */
+static void experts_text(const sl_net *m, const sl_tensor_spec *spec, size_t layer, char out[EXPERTS_TEXT_MAX])
+{
+    const size_t E = n_named(m, spec);
+    char list[EXPERTS_TEXT_MAX - 8] = ""; /* RUNS_MAX times "65535-65535,": 65536 experts at most */
+    size_t used = 0, n = 0, runs = 0;
+    for (size_t e = 0, end = 0; e < E; e = end + 1) {
+        for (end = e; end < E && !there(m, spec, layer, end); end++)
+            n++;
+        if (end == e || runs++ >= RUNS_MAX)
+            continue;
+        used += (size_t)snprintf(list + used, sizeof list - used, "%s%zu", used ? "," : "", e);
+        if (end - e > 1)
+            used += (size_t)snprintf(list + used, sizeof list - used, "-%zu", end - 1);
+    }
+    if (n == E)
+        snprintf(out, EXPERTS_TEXT_MAX, "*");
+    else
+        snprintf(out, EXPERTS_TEXT_MAX, n > 1 ? "{%s%s}" : "%s%s", list, runs > RUNS_MAX ? ",..." : "");
+}
+
+/* What the row's tensors in a layer are called, without its number, experts as those that are missing. */
+static void kind_text(const sl_net *m, const sl_tensor_spec *spec, size_t layer, char out[SL_TENSOR_NAME_MAX])
+{
+    const char *name = sl_spec_name(m, spec), *rest = strstr(name, "%zu") + 4, *expert = strstr(rest, "%zu");
+    char experts[EXPERTS_TEXT_MAX];
+    snprintf(out, SL_TENSOR_NAME_MAX, "%s", rest);
+    if (!expert)
+        return;
+    experts_text(m, spec, layer, experts);
+    snprintf(out, SL_TENSOR_NAME_MAX, "%.*s%s%s", (int)(expert - rest), rest, experts, expert + 3);
+}
+
+/* Of one row: "mlp.gate.weight of layers 1 to 3 (3 tensors)" for each run of layers that lack the same. */
+static void tell_row(survey *v, const sl_tensor_spec *spec)
 {
     const sl_net *m = v->m;
-    char room[32];
-    for (size_t s = 0; s < m->arch->n_tensors; s++) {
-        const sl_tensor_spec *spec = &m->arch->tensors[s];
-        const bool layers = of_layer(m, spec);
-        size_t n = 0, first = 0, last = 0;
-        for (size_t l = 0; l < (layers ? m->config.n_layers : 1); l++) {
-            size_t found = 0;
-            const size_t lacking = layers && whole(v, l) ? 0 : count_row(m, spec, l, &found);
-            first = lacking && !n ? l : first;
-            last = lacking ? l : last;
-            n += lacking;
+    char kind[SL_TENSOR_NAME_MAX] = "", next[SL_TENSOR_NAME_MAX], room[32];
+    size_t n = 0, first = 0, last = 0;
+    for (size_t l = 0; l <= m->config.n_layers; l++) {
+        size_t found = 0, lacking = 0;
+        const bool end = l == m->config.n_layers || whole(v, l);
+        if (!end)
+            lacking = count_row(m, spec, l, &found);
+        if (!end && !lacking && !found)
+            continue; /* a layer that has no such tensor */
+        if (lacking)
+            kind_text(m, spec, l, next);
+        if (n && (!lacking || strcmp(kind, next) != 0)) {
+            if (first == last)
+                tell(v, n, kind, " of layer %zu (%s tensor%s)", first, grouped(n, room), n == 1 ? "" : "s");
+            else
+                tell(v, n, kind, " of layers %zu to %zu (%s tensors)", first, last, grouped(n, room));
+            n = 0;
         }
-        const char *name = sl_spec_name(m, spec), *mark = n && layers ? strstr(name, "%zu") + 4 : name;
-        char kind[SL_TENSOR_NAME_MAX];
-        if (n_named(m, spec) > 1 && mark) {
-            const char *expert = strstr(mark, "%zu");
-            snprintf(kind, sizeof kind, "%.*s*%s", (int)(expert - mark), mark, expert + 3);
-            mark = kind;
-        }
-        if (n && !layers)
-            tell(v, n, "%s", name);
-        else if (n && first == last)
-            tell(v, n, "%s of layer %zu (%s tensor%s)", mark, first, grouped(n, room), n == 1 ? "" : "s");
-        else if (n)
-            tell(v, n, "%s of layers %zu to %zu (%s tensors)", mark, first, last, grouped(n, room));
+        if (!lacking)
+            continue;
+        first = n ? first : l;
+        last = l;
+        n += lacking;
+        memcpy(kind, next, sizeof kind);
+    }
+}
+
+static void tell_rows(survey *v)
+{
+    for (size_t s = 0; s < v->m->arch->n_tensors; s++) {
+        const sl_tensor_spec *spec = &v->m->arch->tensors[s];
+        size_t found = 0;
+        if (of_layer(v->m, spec))
+            tell_row(v, spec);
+        else if (count_row(v->m, spec, 0, &found))
+            tell(v, 1, sl_spec_name(v->m, spec), "%s", "");
     }
 }
 
@@ -220,8 +275,10 @@ static void write_list(survey *v)
         return;
     tell_layers(v);
     tell_rows(v);
-    if (v->n_told < v->n_lacking)
-        sl_str_printf(&v->text, "%s%s elsewhere", v->text.len ? "; " : "", grouped(v->n_lacking - v->n_told, room));
+    const size_t n = v->n_lacking - v->n_told;
+    if (n)
+        sl_str_printf(&v->text, "%s%s%s (%s tensor%s)", v->text.len ? "; " : "", v->left,
+                      v->n_items_left > 1 ? " and others" : "", grouped(n, room), n == 1 ? "" : "s");
 }
 
 static bool too_many(const sl_net *m)
@@ -239,21 +296,23 @@ sl_status sl_net_lacks(const sl_net *m, const sl_tensor_spec *spec, const char *
                       : spec->need == SL_MLP_BIAS  ? "; mlp_bias asks for it"
                                                    : "";
     const size_t n = m->config.n_layers;
+    const sl_hf *folder = sl_weights_hf(m->weights);
+    const char *suffix = folder && !sl_spec_is_vector(spec) ? sl_quantized_suffix(&folder->quantized) : NULL;
+    const sl_weight_info *unknown = sl_net_unknown(m);
     survey v = { .m = m };
-    char room[32];
+    char room[32], stored[SL_STORED_NAME_MAX];
     if (!too_many(m)) {
         v.have = sl_mem_zalloc(n, sizeof *v.have);
         v.lack = sl_mem_zalloc(n, sizeof *v.lack);
     }
     if (v.have && v.lack) /* else the first one has to do */
         write_list(&v);
-    if (v.text.len && !v.text.failed)
-        sl_fail(err, SL_EFORMAT, "%s: missing tensor %s (architecture %s%s) and %s more: %s",
-                sl_weights_path(m->weights), name, sl_arch_name(m->arch), why, grouped(v.n_lacking - 1, room),
-                v.text.data);
-    else
-        sl_fail(err, SL_EFORMAT, "%s: missing tensor %s (architecture %s%s)", sl_weights_path(m->weights), name,
-                sl_arch_name(m->arch), why);
+    const bool list = v.text.len && !v.text.failed;
+    sl_fail(err, SL_EFORMAT, "%s: missing tensor %s%s%s (architecture %s%s)%s%s%s%s%s%s", sl_weights_path(m->weights),
+            name, suffix ? " or " : "", suffix ? suffix : "", sl_arch_name(m->arch), why,
+            unknown ? "; an unknown one is there, " : "", unknown ? sl_stored_name(m, unknown, stored) : "",
+            list ? "; " : "", list ? grouped(v.n_lacking, room) : "", list ? " are missing in all: " : "",
+            list ? v.text.data : "");
     sl_mem_free(v.have);
     sl_mem_free(v.lack);
     sl_str_fini(&v.text);

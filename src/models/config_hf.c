@@ -261,15 +261,6 @@ static sl_status read_layer_types(sl_config *c, const sl_json *root, bool *windo
     return SL_OK;
 }
 
-static bool has_key(const sl_json *root, const char *key)
-{
-    const size_t n = strlen(key);
-    for (const sl_json *m = root->first; m; m = m->next)
-        if (m->key_len == n && memcmp(m->key, key, n) == 0)
-            return true;
-    return false;
-}
-
 /* Of an architecture without windows: a file that asks for one within its context is another model. */
 static sl_status refuse_window(const sl_config *c, const sl_json *root, size_t window, bool on, bool listed,
                                sl_err *err)
@@ -288,7 +279,7 @@ static sl_status read_window(sl_config *c, const sl_json *root, const sl_hf_trai
     size_t window = none ? SIZE_MAX : DEFAULT_WINDOW; /* null: none */
     int64_t from = DEFAULT_WINDOW_FROM;
     sl_status rc;
-    if (has_key(root, "sliding_window"))
+    if (sl_json_is_null(root, "sliding_window"))
         window = SIZE_MAX;
     if ((rc = sl_hf_size(root, "sliding_window", false, &window, err)) ||
         (rc = sl_json_get_bool(root, "use_sliding_window", false, &on, err)) ||

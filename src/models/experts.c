@@ -115,6 +115,17 @@ static sl_status only(const sl_json *root, const char *key, const char *value, s
                         value);
 }
 
+/* Of keys with a default null is no value: what is computed without them nobody says. */
+static sl_status check_not_null(const sl_json *root, sl_err *err)
+{
+    static const char *const keys[] = { "routed_scaling_factor", "n_group",        "topk_group",
+                                        "first_k_dense_replace", "norm_topk_prob", "n_shared_experts" };
+    for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
+        if (sl_json_is_null(root, keys[i]))
+            return sl_json_fail(err, SL_EFORMAT, root, "\"%s\" is null", keys[i]);
+    return SL_OK;
+}
+
 /* Source: Transformers, configuration_deepseek_v3.py; moe_layer_freq, scoring_func and topk_method: DeepSeek's own
  * modeling_deepseek.py. */
 static sl_status read_deepseek(sl_config *c, const sl_json *root, sl_err *err)
@@ -124,7 +135,8 @@ static sl_status read_deepseek(sl_config *c, const sl_json *root, sl_err *err)
     double scale = (double)r->scale;
     sl_status rc;
     c->n_dense_first = 3;
-    if ((rc = read_count(root, "n_routed_experts", true, EXPERTS_MAX, &r->E, err)) ||
+    if ((rc = check_not_null(root, err)) ||
+        (rc = read_count(root, "n_routed_experts", true, EXPERTS_MAX, &r->E, err)) ||
         (rc = sl_hf_size(root, "num_experts_per_tok", true, &r->K, err)) ||
         (rc = sl_hf_size(root, "moe_intermediate_size", true, &c->f, err)) ||
         (rc = sl_hf_size(root, "n_group", false, &r->n_groups, err)) ||

@@ -8,6 +8,7 @@
 #include "formats/json.h"
 #include "models/absent.h"
 #include "models/experts.h"
+#include "models/unknown.h"
 #include "models/views.h"
 
 #define LATENT_EPS 1e-6f /* of the ranks' norms, whatever rms_norm_eps says (Transformers, DeepseekV3RMSNorm) */
@@ -109,39 +110,6 @@ static sl_status bind_experts(sl_net *m, const sl_tensor_spec *spec, const char 
     return SL_OK;
 }
 
-/* Reads the number that stands in `name` where the pattern has its first %zu, below `end`, into *n and makes `out` the
- * pattern with it; false: there is none. */
-static bool read_number(char out[SL_TENSOR_NAME_MAX], const char *pattern, const char *name, size_t end, size_t *n)
-{
-    const size_t front = (size_t)(strstr(pattern, "%zu") - pattern);
-    *n = strncmp(name, pattern, front) == 0 ? strtoul(name + front, NULL, 10) : SIZE_MAX;
-    if (*n >= end)
-        return false;
-    sl_spec_fill_in(out, pattern, *n);
-    return true;
-}
-
-/* Whether the row gives this name for a layer of the model. */
-static bool gives(const sl_net *m, const sl_tensor_spec *spec, const char *name)
-{
-    const char *pattern = sl_spec_name(m, spec);
-    char of_layer[SL_TENSOR_NAME_MAX], spelled[SL_TENSOR_NAME_MAX];
-    size_t n = 0;
-    if (!pattern)
-        return false;
-    if (strstr(pattern, "%zu")) {
-        if (!read_number(of_layer, pattern, name, m->config.n_layers, &n) || !sl_spec_in_layer(m, spec, n))
-            return false;
-        pattern = of_layer;
-    }
-    if (strstr(pattern, "%zu")) {
-        if (!read_number(spelled, pattern, name, m->config.router.E, &n))
-            return false;
-        pattern = spelled;
-    }
-    return strcmp(pattern, name) == 0;
-}
-
 bool sl_net_skips(const sl_net *m, const char *name)
 {
     static const char layers[] = "model.layers.";
@@ -151,24 +119,6 @@ bool sl_net_skips(const sl_net *m, const char *name)
         return false;
     const unsigned long long n = strtoull(digits, &end, 10);
     return *end == '.' && n >= m->config.n_layers && n - m->config.n_layers < m->config.n_extra_layers;
-}
-
-/* A tensor that no row of the table names would be ignored, and the answers be wrong. */
-static sl_status find_unknown(const sl_net *m, sl_err *err)
-{
-    for (size_t i = 0; i < sl_weights_count(m->weights); i++) {
-        const sl_weight_info *info = sl_weights_at(m->weights, i);
-        bool known = sl_net_skips(m, info->name);
-        for (size_t s = 0; s < m->arch->n_tensors && !known; s++) {
-            bool needed = false, used = false;
-            if (gives(m, &m->arch->tensors[s], info->name))
-                sl_spec_needs(m, &m->arch->tensors[s], &needed, &known, &used);
-        }
-        if (!known)
-            return sl_fail(err, SL_EUNSUPPORTED, "%s: tensor %s is not part of architecture %s as it is supported here",
-                           sl_weights_path(m->weights), info->name, sl_arch_name(m->arch));
-    }
-    return SL_OK;
 }
 
 static sl_status bind_tensors(sl_net *m, sl_err *err)
@@ -196,7 +146,7 @@ static sl_status bind_tensors(sl_net *m, sl_err *err)
         m->config.tied = true; /* a GGUF file says so by leaving it out */
         m->head = m->embed;
     }
-    return n_known == sl_weights_count(m->weights) ? SL_OK : find_unknown(m, err);
+    return n_known == sl_weights_count(m->weights) ? SL_OK : sl_net_check_unknown(m, err);
 }
 
 /* The vocabulary's size, which only folders have among their settings. */

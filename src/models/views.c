@@ -90,8 +90,9 @@ sl_status sl_view_check(const sl_net *m, const sl_tensor_spec *spec, const sl_we
     const size_t cols = sl_shape_letter(&m->config, spec->shape[vector ? 0 : 1]);
     const sl_tensor *t = &info->tensor;
     if (info->n_dims > 2 || t->rows != rows || t->cols != cols)
-        return sl_fail(err, SL_EFORMAT, "%s: tensor %s is [%zu, %zu], the settings ask for [%zu, %zu]",
-                       sl_weights_path(m->weights), info->name, t->rows, t->cols, rows, cols);
+        return sl_fail(err, SL_EFORMAT, "%s: tensor %s is [%zu, %zu]%s, the settings ask for [%zu, %zu]",
+                       sl_weights_path(m->weights), info->name, t->rows, t->cols,
+                       t->scales.scale ? " by quantization_config" : "", rows, cols);
     return SL_OK;
 }
 

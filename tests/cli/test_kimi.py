@@ -33,7 +33,7 @@ class Kimi(unittest.TestCase):
             n = 59 * (384 * 3 + 14)
             self.assertEqual((r.code, r.errors),
                              (1, f"sluice: {self.folder}/k: missing tensor model.layers.2.input_layernorm.weight (architecture "
-                              f"kimi_k2) and {n - 1:,} more: layers 2 to 60 are missing (59 layers, {n:,} tensors)\n"))
+                              f"kimi_k2); {n:,} are missing in all: layers 2 to 60 are missing (59 layers, {n:,} tensors)\n"))
 
     def test_two_layers_at_full_size(self):
         """Nothing of the 14 GiB is touched to tell what is in them."""
@@ -53,19 +53,25 @@ class Kimi(unittest.TestCase):
     def test_what_is_missing(self):
         """Single tensors by kind, layers by number, and a sum of what has no room."""
         self.lacks("norm", "model.norm.weight (architecture kimi_k2)", lambda n: n == "model.norm.weight")
-        self.lacks("o", "model.layers.0.self_attn.o_proj.weight (architecture kimi_k2) and 1 more: self_attn.o_proj.weight of "
+        self.lacks("o", "model.layers.0.self_attn.o_proj.weight or .weight_packed (architecture kimi_k2); 2 are missing in all: self_attn.o_proj.weight of "
                    "layers 0 to 1 (2 tensors)", lambda n: ".o_proj." in n)
-        self.lacks("experts", "model.layers.1.mlp.experts.7.up_proj.weight (architecture kimi_k2) and 6 more: "
-                   "mlp.experts.*.up_proj.weight of layer 1 (4 tensors); mlp.experts.*.down_proj.weight of layer 1 (3 tensors)",
+        self.lacks("experts", "model.layers.1.mlp.experts.7.up_proj.weight or .weight_packed (architecture kimi_k2); 7 are "
+                   "missing in all: mlp.experts.{7-9,30}.up_proj.weight of layer 1 (4 tensors); "
+                   "mlp.experts.{3-5}.down_proj.weight of layer 1 (3 tensors)",
                    lambda n: any(f".{e}.up_proj" in n for e in (7, 8, 9, 30)) or any(f".{e}.down_proj" in n for e in (3, 4, 5)))
-        self.lacks("layer", "model.norm.weight (architecture kimi_k2) and 12 more: layer 0 is missing (12 tensors); "
+        self.lacks("layer", "model.norm.weight (architecture kimi_k2); 13 are missing in all: layer 0 is missing (12 tensors); "
                    "model.norm.weight", lambda n: n == "model.norm.weight" or ".layers.0." in n)
-        self.lacks("between", "lm_head.weight (architecture kimi_k2; tie_word_embeddings is not set) and 2,345 more: layer 0 is missing "
+        self.lacks("between", "lm_head.weight or .weight_packed (architecture kimi_k2; tie_word_embeddings is not set); 2,346 are missing in all: layer 0 is missing "
                    "(12 tensors); layers 2 to 3 are missing (2 layers, 2,332 tensors); lm_head.weight; "
                    "mlp.gate.weight of layer 1 (1 tensor)", lambda n: n in ("lm_head.weight", "model.layers.1.mlp.gate.weight") or ".layers.0." in n, 4)
+        self.lacks("one", "model.layers.1.mlp.experts.3.down_proj.weight or .weight_packed (architecture kimi_k2)",
+                   lambda n: ".3.down_proj" in n)
+        self.lacks("all", "model.layers.1.mlp.experts.0.gate_proj.weight or .weight_packed (architecture kimi_k2); 385 are missing in "
+                   "all: mlp.experts.*.gate_proj.weight of layer 1 (384 tensors); mlp.experts.3.up_proj.weight of layer 1 (1 "
+                   "tensor)", lambda n: ".experts." in n and ".gate_proj" in n or ".experts.3.up_proj" in n)
         r = self.make_and_info("much", lambda n: "norm" in n or "_a_proj" in n or "shared" in n or ".gate" in n, 60)
-        self.assertRegex(r.errors, r"^sluice: \S+: missing tensor model.norm.weight \(architecture kimi_k2\) and [\d,]+ more: layers "
-                         r"2 to 59 are missing .*; [\d,]+ elsewhere\n$")
+        self.assertRegex(r.errors, r"^sluice: \S+: missing tensor model.norm.weight \(architecture kimi_k2\); [\d,]+ are missing in all: layers "
+                         r"2 to 59 are missing .*; [\w.*]+ and others \([\d,]+ tensors\)\n$")
         self.assertLess(len(r.errors), 520)
 
     def make_and_info(self, name, drop, layers):

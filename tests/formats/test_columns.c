@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 #include "base/num.h"
+#include "formats/name_list.h"
 #include "formats/weights.h"
 #include "support/hf_build.h"
 
@@ -82,6 +83,13 @@ static void accepted(void **state)
         { FP8(""), F_WEIGHT "weight_scale F32 1;input_scale F32 1;", SL_FORMAT_F8_E4M3, 0, 1, 0 },
         { FP8(""), F_WEIGHT "weight_scale F32 16,1;", SL_FORMAT_F8_E4M3, 0, 1, 0 },
         { FP8(""), "weight BF16 16,64;", SL_FORMAT_BF16, 0, 0, 0 },
+        { FP8(", \"activation_scheme\": \"static\""), F_WEIGHT "weight_scale F32 1;input_scale F32 1;",
+          SL_FORMAT_F8_E4M3, 0, 1, 0 },
+        { FP8(BLOCKS ", \"activation_scheme\": \"dynamic\", \"modules_to_not_convert\": [\"mm\"]"),
+          F_WEIGHT "weight_scale_inv F32 1,1;", SL_FORMAT_F8_E4M3, 128, 128, 0 },
+        { FP8(", \"modules_to_not_convert\": [\"m\"]"), "weight BF16 16,64;", SL_FORMAT_BF16, 0, 0, 0 },
+        { AWQ(", \"modules_to_not_convert\": [\"visual\", \"x.m\", \"m.x\"]"), A_WEIGHT G_ZEROS G_SCALES,
+          SL_FORMAT_AWQ4, 32, 1, 0 },
         { CT(", \"strategy\": \"tensor\""), F_WEIGHT "weight_scale BF16 1;input_scale BF16 1;", SL_FORMAT_F8_E4M3, 0, 1,
           0 },
         { CT(", \"strategy\": \"channel\""), F_WEIGHT "weight_scale BF16 16,1;", SL_FORMAT_F8_E4M3, 0, 1, 0 },
@@ -133,28 +141,67 @@ static void refused(void **state)
         { GPTQ(", \"sym\": false"), G_WEIGHT G_SCALES, SL_EFORMAT, "qzeros is missing" },
         { GPTQ(", \"desc_act\": true"), G_WEIGHT G_ZEROS G_SCALES, SL_EFORMAT, "g_idx is missing" },
         { GPTQ(""), "qweight I64 8,16;" G_ZEROS G_SCALES, SL_EFORMAT, "qweight is I64, not I32" },
-        { GPTQ(""), "qweight I32 8,4,4;" G_ZEROS G_SCALES, SL_EFORMAT, "qweight has 3 dimensions" },
+        { GPTQ(""), "qweight I32 8,4,4;" G_ZEROS G_SCALES, SL_EFORMAT, "qweight is [8, 4, 4], where [?, ?] is wanted" },
         { GPTQ(""), "qweight I32 8,15;" G_ZEROS G_SCALES, SL_EUNSUPPORTED, "outputs are supported in multiples of 8" },
         { GPTQ(""), "qweight I32 9,16;" G_ZEROS G_SCALES, SL_EFORMAT,
-          "scales has 2 dimensions and is [2, 16], where [3" },
-        { GPTQ(""), G_WEIGHT "qzeros I32 2,3;" G_SCALES, SL_EFORMAT, "qzeros has 2 dimensions and is [2, 3]" },
+          "bits 4 and group_size 32 make 72 columns in 3 groups: scales is [2, 16], where [3, 16] is wanted" },
+        { GPTQ(""), G_WEIGHT "qzeros I32 2,3;" G_SCALES, SL_EFORMAT, "qzeros is [2, 3], where [2, 2] is wanted" },
         { GPTQ(""), G_WEIGHT G_ZEROS "scales I32 2,16;", SL_EFORMAT, "scales is I32; scales are" },
-        { GPTQ(""), G_WEIGHT G_ZEROS G_SCALES "g_idx I32 63;", SL_EFORMAT, "g_idx has" },
+        { GPTQ(""), G_WEIGHT G_ZEROS G_SCALES "g_idx I32 63;", SL_EFORMAT, "g_idx is [63], where [64] is wanted" },
         { GPTQ(""), G_ZEROS G_SCALES, SL_EFORMAT, "but no numbers that it belongs to" },
         { GPTQ(""), G_WEIGHT G_ZEROS G_SCALES "weight F16 16,64;", SL_EFORMAT, "m.weight is there twice" },
         { AWQ(""), A_WEIGHT G_ZEROS G_SCALES "g_idx I32 64;", SL_EFORMAT, "which AWQ does not have" },
         { AWQ(""), "qweight I32 63,2;" G_ZEROS G_SCALES, SL_EUNSUPPORTED, "63 columns in groups of 32; multiples" },
         { AWQ(""), A_WEIGHT G_SCALES, SL_EFORMAT, "qzeros is missing" },
-        { FP8(", \"fmt\": \"e5m2\""), "", SL_EUNSUPPORTED, "\"e5m2\" is not supported; e4m3 is" },
+        { FP8(", \"fmt\": \"e5m2\""), "", SL_EUNSUPPORTED, "\"e5m2\" is not supported; e4m3 and float8_e4m3fn are" },
         { FP8(", \"weight_block_size\": [128]"), "", SL_EFORMAT, "weight_block_size: should be two" },
         { FP8(", \"weight_block_size\": [128, 40]"), "", SL_EUNSUPPORTED, "blocks of 40 columns" },
         { FP8(BLOCKS), F_WEIGHT, SL_EFORMAT, "weight_scale_inv is missing: weight_block_size is given" },
         { FP8(""), F_WEIGHT "weight_scale_inv F32 1,1;", SL_EFORMAT, "weight_scale is missing" },
-        { FP8(BLOCKS), F_WEIGHT "weight_scale_inv F32 1,2;", SL_EFORMAT, "weight_scale_inv has 2 dimensions" },
+        { FP8(BLOCKS), F_WEIGHT "weight_scale_inv F32 1,2;", SL_EFORMAT,
+          "weight_block_size [128, 128] of a weight [16, 64]: weight_scale_inv is [1, 2], where [1, 1]" },
         { FP8(BLOCKS), "weight BF16 16,64;weight_scale_inv F32 1,1;", SL_EFORMAT, "weight is BF16, but there is" },
         { FP8(""), "weight F8_E5M2 16,64;weight_scale F32 1;", SL_EFORMAT, "weight is F8_E5M2, not F8_E4M3" },
-        { FP8(""), F_WEIGHT "weight_scale F32 15,1;", SL_EFORMAT, "weight_scale has" },
+        { FP8(""), F_WEIGHT "weight_scale F32 15,1;", SL_EFORMAT, "weight_scale is [15, 1], where [16, 1] is wanted" },
         { CT(", \"strategy\": \"channel\""), F_WEIGHT, SL_EFORMAT, "weight_scale is missing" },
+        /* the wrong tensor is blamed for its shape, and the settings for what they ask for */
+        { GPTQ(""), "qweight I32 128;" G_ZEROS G_SCALES, SL_EFORMAT, "qweight is [128], where [?, ?] is wanted" },
+        { GPTQ(""), G_WEIGHT G_ZEROS G_SCALES "g_idx I32 0;", SL_EFORMAT, "g_idx is [0], where [64] is wanted" },
+        { GPTQ(""), G_WEIGHT G_ZEROS "scales F16 32;", SL_EFORMAT, "scales is [32], where [2, 16] is wanted" },
+        { GPTQ8(""), G_WEIGHT G_ZEROS G_SCALES, SL_EFORMAT,
+          "bits 8 and group_size 32 make 32 columns in 1 group: scales" },
+        { "{\"quant_method\": \"gptq\", \"bits\": 4, \"group_size\": 16}", G_WEIGHT G_ZEROS G_SCALES, SL_EFORMAT,
+          "bits 4 and group_size 16 make 64 columns in 4 groups: scales is [2, 16], where [4, 16] is wanted" },
+        { "{\"quant_method\": \"awq\", \"w_bit\": 4, \"q_group_size\": 64}", A_WEIGHT G_ZEROS G_SCALES, SL_EFORMAT,
+          "w_bit 4 and q_group_size 64 make 64 columns in 1 group: scales" },
+        { FP8(BLOCKS), "weight F8_E4M3 1024;weight_scale_inv F32 1,1;", SL_EFORMAT, "weight is [1024], where [?, ?]" },
+        { "{\"quant_method\": \"awq\", \"group_size\": 32}", "", SL_EFORMAT, "\"bits\" is missing" },
+        { "{\"quant_method\": \"awq\", \"w_bit\": 4}", "", SL_EFORMAT, "\"group_size\" is missing" },
+        { AWQ(", \"modules_to_not_convert\": [3]"), "", SL_EFORMAT, "modules_to_not_convert[0]: should be a name" },
+        { AWQ(", \"modules_to_not_convert\": [\"\"]"), "", SL_EFORMAT, "modules_to_not_convert[0]: should be a name" },
+        { AWQ(", \"modules_to_not_convert\": \"lm_head\""), "", SL_EFORMAT, "should be a list of names" },
+        { AWQ(", \"modules_to_not_convert\": [\"x\", \"m\"]"), A_WEIGHT G_ZEROS G_SCALES, SL_EFORMAT,
+          "module m: \"modules_to_not_convert\" names it, but it is quantised" },
+        { FP8(", \"modules_to_not_convert\": [\"m\"]"), F_WEIGHT "weight_scale F32 1;", SL_EFORMAT,
+          "\"modules_to_not_convert\" names it" },
+        { FP8(", \"ignored_layers\": [\"m\"]"), F_WEIGHT "weight_scale F32 1;", SL_EFORMAT,
+          "\"ignored_layers\" names it" },
+        { FP8(", \"ignored_layers\": {}"), "", SL_EFORMAT, "ignored_layers: should be a list" },
+        { FP8(", \"activation_scheme\": \"x\""), "", SL_EUNSUPPORTED,
+          "\"x\" is not supported; dynamic and static are" },
+        { FP8(", \"activation_scheme\": 1"), "", SL_EFORMAT, "activation_scheme: should be a string" },
+        { FP8(BLOCKS ", \"activation_scheme\": \"static\""), F_WEIGHT "weight_scale_inv F32 1,1;", SL_EFORMAT,
+          "input_scale is missing: activation_scheme is static" },
+        { FP8(", \"activation_scheme\": \"dynamic\""), F_WEIGHT "weight_scale F32 1;input_scale F32 1;", SL_EFORMAT,
+          "input_scale is there: activation_scheme is dynamic" },
+        /* no settings */
+        { "null", G_WEIGHT G_ZEROS G_SCALES, SL_EFORMAT,
+          "module m has qweight, but config.json has no quantization_config, and there is no quantize_config.json or" },
+        { "null", G_SCALES "weight_packed I32 16,8;", SL_EFORMAT,
+          "module m has weight_packed, but config.json has no" },
+        { "null", F_WEIGHT "weight_scale_inv F32 1,1;", SL_EFORMAT, "module m has weight_scale_inv, but config.json" },
+        { "null", "weight I8 16,64;weight_scale F32 16,1;", SL_EFORMAT, "module m has weight_scale, but config.json" },
+        { "null", "w_blocks U8 2,2,16;w_scales U8 2,2;", SL_EFORMAT, "module m.w has blocks, but config.json" },
         { CT(", \"strategy\": \"group\""), F_WEIGHT, SL_EUNSUPPORTED, "\"group\" is not supported; tensor, channel" },
         { CT(", \"strategy\": \"block\", \"block_structure\": [8, 31]"), "", SL_EUNSUPPORTED, "block_structure" },
         { CT(", \"strategy\": \"channel\""), "weight I8 16,64;weight_scale F32 16,1;", SL_EFORMAT, "weight is I8" },
@@ -170,8 +217,86 @@ static void refused(void **state)
     hf_end(&b);
 }
 
+/* Folders from before config.json had the settings. */
+static void settings_beside(void **state)
+{
+    hf_build b = { 0 };
+    (void)state;
+    hf_begin(&b);
+    write_config(&b, "null");
+    write_parts(&b, G_WEIGHT G_ZEROS G_SCALES);
+    hf_text(&b, "quantize_config.json", "{\"bits\": 4, \"group_size\": 32, \"desc_act\": false, \"sym\": true}");
+    sl_weights *w = check_opens(b.dir);
+    assert_int_equal(sl_weights_find(w, "m.weight")->tensor.format, SL_FORMAT_GPTQ4);
+    char path[128];
+    snprintf(path, sizeof path, "%s/quantize_config.json", b.dir);
+    assert_true(sl_weights_has_file(w, path));
+    sl_weights_close(w);
+    hf_text(&b, "quantize_config.json", "{\"bits\": 3, \"group_size\": 32}");
+    check_refused(b.dir, SL_EUNSUPPORTED, "/quantize_config.json: bits: numbers of 3 bits", NULL);
+    hf_text(&b, "quantize_config.json", "[]");
+    check_refused(b.dir, SL_EFORMAT, "/quantize_config.json: not a JSON object", NULL);
+    hf_text(&b, "quantize_config.json", "{\"quant_method\": \"new\"}");
+    check_refused(b.dir, SL_EUNSUPPORTED, "/quantize_config.json: quant_method: checkpoints quantised by \"new\"",
+                  NULL);
+    /* what config.json says counts */
+    write_config(&b, GPTQ(""));
+    sl_weights_close(check_opens(b.dir));
+    /* and a plain folder needs neither */
+    write_config(&b, "null");
+    write_parts(&b, "weight F32 16,64;");
+    sl_weights_close(check_opens(b.dir));
+
+    hf_remove(&b, "quantize_config.json");
+    write_parts(&b, A_WEIGHT G_ZEROS G_SCALES);
+    hf_text(&b, "quant_config.json",
+            "{\"zero_point\": true, \"q_group_size\": 32, \"w_bit\": 4, \"version\": \"GEMM\"}");
+    w = check_opens(b.dir);
+    assert_int_equal(sl_weights_find(w, "m.weight")->tensor.format, SL_FORMAT_AWQ4);
+    sl_weights_close(w);
+    hf_end(&b);
+}
+
+/* Whole words of a module's name, one behind the other. */
+static void left_out(void **state)
+{
+    static const struct {
+        const char *entry, *module;
+        bool has;
+    } cases[] = {
+        { "mlp.gate", "model.layers.3.mlp.gate", true },
+        { "mlp.gate", "model.layers.3.mlp.gate_proj", false },
+        { "gate", "model.layers.3.mlp.up_gate", false },
+        { "mlp", "model.layers.3.mlp.gate_proj", true },
+        { "model.layers.3", "model.layers.3.mlp.gate", true },
+        { "model.layers.3", "model.layers.30.mlp.gate", false },
+        { "model.layers.*.mlp.router", "model.layers.30.mlp.router", true },
+        { "model.layers.*.mlp.router", "model.layers.30.mlp.experts", false },
+        { "layers.*", "layers", false },
+        { "*", "lm_head", true },
+        { "lm_head", "lm_head", true },
+        { "lm_head.x", "lm_head", false },
+        { "x.lm_head", "lm_head", false },
+    };
+    (void)state;
+    for (size_t i = 0; i < SL_COUNT(cases); i++) {
+        char text[128];
+        sl_json_doc doc = { 0 };
+        sl_err err = { 0 };
+        const sl_json *list = NULL;
+        snprintf(text, sizeof text, "{\"l\": [\"else\", \"%s\"]}", cases[i].entry);
+        assert_int_equal(sl_json_parse(&doc, text, strlen(text), &err), SL_OK);
+        assert_int_equal(sl_left_out_open(doc.root, "l", &list, &err), SL_OK);
+        const sl_bytes module = { cases[i].module, strlen(cases[i].module) };
+        if (sl_left_out_check(list, module, &err) != (cases[i].has ? SL_EFORMAT : SL_OK))
+            fail_msg("%s in %s: should %sbe", cases[i].entry, cases[i].module, cases[i].has ? "" : "not ");
+        sl_json_fini(&doc);
+    }
+}
+
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(accepted), cmocka_unit_test(refused) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(accepted), cmocka_unit_test(refused),
+                                        cmocka_unit_test(settings_beside), cmocka_unit_test(left_out) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -327,7 +327,16 @@ static void settings(void **state)
         { CT("", ", \"dynamic\": true", ""), SL_EUNSUPPORTED, "dynamic" },
         { CT("", ", \"actorder\": \"sideways\"", ""), SL_EUNSUPPORTED, "actorder: \"sideways\"" },
         { CT("", "", ", \"format\": \"marlin-24\""), SL_EUNSUPPORTED, "g.format: \"marlin-24\" is not supported" },
-        { CT("", "", ", \"format\": \"int-quantized\""), SL_EFORMAT, "it has weight_packed, but its settings say int" },
+        { CT("", "", ", \"format\": \"int-quantized\""), SL_EUNSUPPORTED,
+          "num_bits: \"4\" is not supported; 8 bits are, where numbers are not packed" },
+        { CT("", "", ", \"format\": \"float-quantized\""), SL_EFORMAT, "weights: type is int, but format float" },
+        { INT8("null"), SL_EFORMAT, "it has weight_packed, but its settings say int" },
+        { "{\"quant_method\": \"compressed-tensors\", \"config_groups\": {\"g\": {\"targets\": [\"Linear\"], "
+          "\"weights\": {\"num_bits\": 4, \"group_size\": 32}}}}",
+          SL_EFORMAT, "config_groups.g: \"format\" is missing" },
+        { "{\"quant_method\": \"compressed-tensors\", \"format\": \"mixed-precision\", \"config_groups\": {\"g\": {"
+          "\"targets\": [\"Linear\"], \"weights\": {\"num_bits\": 4, \"group_size\": 32}}}}",
+          SL_EFORMAT, "config_groups.g: \"format\" is missing" },
         { CT("", "", ", \"input_activations\": {\"num_bits\": 8, \"dynamic\": true}"), SL_EUNSUPPORTED,
           "input_activations: is not supported; packed" },
         { CT("", "", ", \"output_activations\": {\"num_bits\": 8}"), SL_EUNSUPPORTED, "output_activations" },
@@ -453,7 +462,8 @@ static void tensors(void **state)
     static file f;
     static const change changes[] = {
         { "m.weight_packed", "I64", "5, 8", 320, 0, SL_EFORMAT, "weight_packed is I64, not I32" },
-        { "m.weight_packed", "I32", "5, 4, 2", 160, 0, SL_EFORMAT, "weight_packed has 3 dimensions" },
+        { "m.weight_packed", "I32", "5, 4, 2", 160, 0, SL_EFORMAT,
+          "weight_packed is [5, 4, 2], where [?, ?] is wanted" },
         { "m.weight_packed", "I32", "5, 9", 180, 0, SL_EFORMAT, "weight_shape [5, 64] does not fit 5 rows of 9 words" },
         { "m.weight_packed", "I32", "5, 7", 140, 0, SL_EFORMAT, "does not fit 5 rows of 7 words" },
         { "m.weight_packed", "I32", "6, 8", 192, 0, SL_EFORMAT, "does not fit 6 rows" },
@@ -461,27 +471,38 @@ static void tensors(void **state)
         { "m.weight", "BF16", "5, 64", 640, 0, SL_EFORMAT, "has both" },
         { "m.weight_scale", NULL, NULL, 0, 0, SL_EFORMAT, "module m: weight_scale is missing" },
         { "m.weight_scale", "BF16", "5, 3", 30, 0, SL_EFORMAT,
-          "weight_scale has 2 dimensions and is [5, 3], where [5, 2]" },
+          "num_bits 4 and group_size 32 make 64 columns in 2 groups: weight_scale is [5, 3], where [5, 2] is wanted" },
         { "m.weight_scale", "BF16", "2, 5", 20, 0, SL_EFORMAT, "[5, 2] is wanted" },
-        { "m.weight_scale", "BF16", "10", 20, 0, SL_EFORMAT, "weight_scale has 1 dimensions" },
+        { "m.weight_scale", "BF16", "10", 20, 0, SL_EFORMAT, "weight_scale is [10], where [5, 2] is wanted" },
         { "m.weight_scale", "F8_E4M3", "5, 2", 10, 0, SL_EFORMAT, "weight_scale is F8_E4M3; scales are" },
         { "m.weight_shape", "I32", "3", 12, 0, SL_EFORMAT, "weight_shape" },
         { "m.weight_shape", "F32", "2", 8, 0, SL_EFORMAT, "weight_shape is F32" },
-        { "m.weight_shape", "I64", "2", 16, UINT32_MAX, SL_EFORMAT, "does not fit" },
+        { "m.weight_shape", "I64", "2", 16, UINT32_MAX, SL_EFORMAT, "weight_shape [-1, -1] does not fit" },
+        { "m.weight_shape", "I32", "2", 8, (uint32_t)-64, SL_EFORMAT, "weight_shape [-64, -64] does not fit" },
+        { "m.weight_packed", "I32", "40", 160, 0, SL_EFORMAT, "weight_packed is [40], where [?, ?] is wanted" },
         { "m.weight_shape", "I32", "2", 8, 0, SL_EFORMAT, "weight_shape [0, 0] does not fit" },
         { "m.weight_shape", "I32", "2", 8, 64, SL_EFORMAT, "weight_shape [64, 64] does not fit" },
         { "m.weight_g_idx", "I32", "64", 256, 2, SL_EFORMAT, "weight_g_idx: column 0 is in group 2 of 2" },
         { "m.weight_g_idx", "I32", "64", 256, 0x80000000u, SL_EFORMAT,
           "weight_g_idx: column 0 is in group -2147483648" },
-        { "m.weight_g_idx", "I32", "63", 252, 0, SL_EFORMAT, "weight_g_idx has" },
+        { "m.weight_g_idx", "I32", "63", 252, 0, SL_EFORMAT, "weight_g_idx is [63], where [64] is wanted" },
         { "m.weight_g_idx", "I64", "64", 512, 0, SL_EFORMAT, "weight_g_idx is I64" },
+        { "m.weight_zero_point", "I32", "1, 2", 8, 0x00078888u, SL_EFORMAT,
+          "weight_zero_point has zero points, but \"symmetric\" is true" },
+        { "m.weight_zero_point", "I32", "1, 2", 8, 0x00008888u, SL_EFORMAT, "has zero points, but" },
+        { "m.weight_zero_point", "I32", "2, 1", 8, 0x88888888u, SL_EFORMAT, "has zero points, but" },
+        { "m.weight_zero_point", "I8", "5, 2", 10, 50, SL_EFORMAT, "has zero points, but" },
         { "m.input_scale", "F32", "1", 4, 0, SL_EUNSUPPORTED, "static scales of inputs (input_scale)" },
         { "n.weight_scale", "F32", "1", 4, 0, SL_EFORMAT, "module n has weight_scale, but no numbers" },
         /* and what is fine */
         { "m.weight_shape", NULL, NULL, 0, 0, SL_OK, NULL },
         { "m.weight_g_idx", "I32", "64", 256, UINT32_MAX, SL_OK, NULL },
         { "m.weight_g_idx", "I32", "64", 256, 1, SL_OK, NULL },
-        { "m.weight_zero_point", "I32", "1, 2", 8, 0, SL_OK, NULL }, /* of symmetric numbers: says nothing */
+        /* beside symmetric numbers: what says nothing */
+        { "m.weight_zero_point", "I32", "1, 2", 8, 0, SL_OK, NULL },
+        { "m.weight_zero_point", "I32", "1, 2", 8, 0x88888888u, SL_OK, NULL },
+        { "m.weight_zero_point", "I32", "1, 2", 8, 0x00088888u, SL_OK, NULL },
+        { "m.weight_zero_point", "I8", "5, 2", 10, 0, SL_OK, NULL },
         { "m.bias", "F32", "5", 20, 0, SL_OK, NULL },
     };
     hf_build b = { 0 };
@@ -519,6 +540,30 @@ static void broken_scale(void **state)
     assert_int_equal(sl_weights_check(w, NULL, NULL, &err), SL_EFORMAT);
     check_says(&err, "tensor m.weight (INT4): row 3, from column 32 on");
     sl_weights_close(w);
+    hf_end(&b);
+}
+
+/* W8A8 that calls itself symmetric. */
+static void zero_points_of_bytes(void **state)
+{
+    static const signed char zero[2][4] = { { 0 }, { 0, 0, 50, 0 } };
+    static file f;
+    static numbers x;
+    hf_build b = { 0 };
+    (void)state;
+    hf_begin(&b);
+    config(&b, INT8("null"));
+    for (size_t i = 0; i < 2; i++) {
+        static const kind bytes = { .bits = 8, .rows = 4, .cols = 96, .scale = "BF16", .plain = true };
+        make(&f, &bytes, &x);
+        put(&f, "m.weight_zero_point", "I8", "4, 1", zero[i], 4);
+        save(&f, &b);
+        if (i)
+            check_refused(b.dir, SL_EFORMAT, "weight_zero_point has zero points, but \"symmetric\" is true",
+                          "module m");
+        else
+            sl_weights_close(check_opens(b.dir));
+    }
     hf_end(&b);
 }
 
@@ -565,9 +610,13 @@ static void no_memory(void **state)
 
 int main(void)
 {
-    const struct CMUnitTest tests[] = { cmocka_unit_test(each_kind),   cmocka_unit_test(settings),
-                                        cmocka_unit_test(targets),     cmocka_unit_test(tensors),
-                                        cmocka_unit_test(half_a_list), cmocka_unit_test(no_memory),
+    const struct CMUnitTest tests[] = { cmocka_unit_test(each_kind),
+                                        cmocka_unit_test(settings),
+                                        cmocka_unit_test(targets),
+                                        cmocka_unit_test(tensors),
+                                        cmocka_unit_test(half_a_list),
+                                        cmocka_unit_test(no_memory),
+                                        cmocka_unit_test(zero_points_of_bytes),
                                         cmocka_unit_test(broken_scale) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

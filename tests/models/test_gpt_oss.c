@@ -283,7 +283,12 @@ static void tensors_are_named(void **state)
           "{\"" X "down_proj_blocks\": {\"shape\": [6, 32, 2, 16]}, \"" X
           "down_proj_scales\": {\"shape\": [6, 32, 2]}}",
           SL_EFORMAT, "down_proj.weight is [6, 32, 64]" },
-        { BLOCKS, "{\"-quantization_config\": 0}", "{}", SL_EFORMAT, "missing tensor model.layers.0.mlp.experts" },
+        { BLOCKS, "{\"-quantization_config\": 0}", "{}", SL_EFORMAT,
+          "_proj has blocks, but config.json has no quantization_config" },
+        { BLOCKS,
+          "{\"quantization_config\": {\"quant_method\": \"mxfp4\", \"modules_to_not_convert\": "
+          "[\"model.layers.*.mlp.experts\"]}}",
+          "{}", SL_EFORMAT, "\"modules_to_not_convert\" names it, but it is quantised" },
     };
     for (size_t i = 0; i < SL_COUNT(bad); i++)
         refused(&bad[i]);

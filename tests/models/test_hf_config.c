@@ -202,9 +202,11 @@ static void tensors_that_are_not_part_of_it(void **state)
     hf_begin(&b);
     sl_net_free(loads(&b, "{}", MODEL(INV_FREQ) HEAD)); /* of old folders; computed here */
     refused_with(&b, "{}", MODEL(NONE) HEAD " model.layers.2.input_layernorm.weight:8", SL_EUNSUPPORTED,
-                 "tensor model.layers.2.input_layernorm.weight is not part of architecture llama");
-    refused_with(&b, "{}", MODEL(NONE) HEAD " model.layers.0.self_attn.q_proj.weight_scale:8", SL_EUNSUPPORTED,
-                 "q_proj.weight_scale is not part");
+                 "tensor model.layers.2.input_layernorm.weight is of layer 2, but num_hidden_layers is 2");
+    refused_with(&b, "{}", MODEL(NONE) HEAD " model.layers.1.input_layernorm.weights:8", SL_EUNSUPPORTED,
+                 "tensor model.layers.1.input_layernorm.weights is not part of architecture llama");
+    refused_with(&b, "{}", MODEL(NONE) HEAD " model.layers.0.self_attn.q_proj.weight_scale:8", SL_EFORMAT,
+                 "module model.layers.0.self_attn.q_proj has weight_scale, but config.json has no quantization_config");
     refused_with(&b, "{}", MODEL(HEAD_NORMS) HEAD, SL_EUNSUPPORTED, "q_norm.weight is not part");
     refused_with(&b, "{\"num_hidden_layers\": 3}", MODEL(NONE) HEAD, SL_EFORMAT,
                  "missing tensor model.layers.2.input_layernorm.weight");
