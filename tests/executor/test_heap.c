@@ -22,7 +22,8 @@ static bool count_tokens(void *user, const sl_event *event)
 
 #define N_REQUESTS 4
 
-/* Greedy and drawn, weights asked for ahead, two of them forked from others, with all that sampling can do: everything takes part. */
+/* Greedy and drawn, weights asked for ahead, two of them forked from others, with all that sampling can do: everything
+ * takes part. */
 static void thousand_steps_without_the_heap(void **state)
 {
     sl_model *m = NULL;
@@ -33,7 +34,8 @@ static void thousand_steps_without_the_heap(void **state)
     const float bias = -1.0f;
     sl_request_id id = 0;
     assert_int_equal(sl_model_open(&m, *state, &err), SL_OK);
-    if (sl_engine_create(&e, m, &(sl_engine_options){ .n_threads = 2, .n_seqs = N_REQUESTS, .n_ctx = 2048, .prefetch = "on" }, &err))
+    if (sl_engine_create(
+            &e, m, &(sl_engine_options){ .n_threads = 2, .n_seqs = N_REQUESTS, .n_ctx = 2048, .prefetch = "on" }, &err))
         fail_msg("%s", err.msg);
     for (size_t i = 0; i < N_REQUESTS; i++) {
         const sl_request r = { .prompt = prompt,
