@@ -193,15 +193,31 @@ static float reached_by(sl_sampler *s, const float *logits, size_t k)
     return least;
 }
 
+#define BLOCK ((size_t)64)
+
+/* Without a branch for each, which compilers turn into vectors. */
+static bool any_reaches(const float *x, size_t n, float least)
+{
+    int any = 0;
+    for (size_t i = 0; i < n; i++)
+        any |= x[i] >= least;
+    return any;
+}
+
 /* The k best. Few of a large vocabulary are even looked at. */
 static size_t gather_best(sl_sampler *s, const float *logits, size_t k)
 {
     size_t n = 0;
     if (k <= GROUPS / 4 && s->n_vocab >= 4 * GROUPS) {
         const float least = reached_by(s, logits, k);
-        for (size_t i = 0; i < s->n_vocab; i++)
-            if (logits[i] >= least)
-                s->candidate[n++] = candidate(logits, i);
+        for (size_t i = 0; i < s->n_vocab; i += BLOCK) {
+            const size_t end = SL_MIN(i + BLOCK, s->n_vocab);
+            if (!any_reaches(logits + i, end - i, least))
+                continue;
+            for (size_t j = i; j < end; j++)
+                if (logits[j] >= least)
+                    s->candidate[n++] = candidate(logits, j);
+        }
     }
     if (n < k) /* a small vocabulary, many wanted, or NaN nearly everywhere */
         n = gather(s, logits);
