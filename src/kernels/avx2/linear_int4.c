@@ -115,19 +115,6 @@ FORMAT(INT4_ZP, true)
 
 void sl_linear_init_avx2_int4(sl_kernels *k)
 {
-    sl_panel p = { .name = "u4 x8",
-                   .needs = SL_NEED_Q8,
-                   .narrow_needs = SL_NEED_Q8,
-                   .group_bytes = sizeof(u_group),
-                   .k_block = U_BLOCK,
-                   .decode = decode_INT4,
-                   .micro = sl_micro_u4_avx2,
-                   .narrow = narrow_INT4,
-                   .narrow_max = LINEAR_TILE };
-    k->panel[SL_FORMAT_INT4][SL_ACT_Q8] = p;
-    p.group_bytes = sizeof(u_min_group);
-    p.decode = decode_INT4_ZP;
-    p.micro = sl_micro_u4_mins_avx2;
-    p.narrow = narrow_INT4_ZP;
-    k->panel[SL_FORMAT_INT4_ZP][SL_ACT_Q8] = p;
+    k->panel[SL_FORMAT_INT4][SL_ACT_Q8] = u_panel((u_kind){ 0 }, decode_INT4, narrow_INT4);
+    k->panel[SL_FORMAT_INT4_ZP][SL_ACT_Q8] = u_panel((u_kind){ .mins = true }, decode_INT4_ZP, narrow_INT4_ZP);
 }

@@ -61,15 +61,7 @@ static NARROW_BY_ROWS(narrow, narrow_tile)
 
     void sl_linear_init_avx2_int8(sl_kernels *k)
 {
-    sl_panel p = { .name = "s8 x8",
-                   .needs = SL_NEED_Q8,
-                   .narrow_needs = SL_NEED_Q8,
-                   .group_bytes = sizeof(s8_group),
-                   .k_block = S8_BLOCK,
-                   .decode = decode,
-                   .micro = sl_micro_s8_avx2,
-                   .narrow = narrow,
-                   .narrow_max = LINEAR_TILE };
+    sl_panel p = s8_panel(decode, narrow);
     k->panel[SL_FORMAT_INT8][SL_ACT_Q8] = p;
     p.needs = p.narrow_needs = SL_NEED_T8;
     k->panel[SL_FORMAT_INT8_TOKEN][SL_ACT_Q8] = p;

@@ -154,20 +154,6 @@ FORMAT(Q5_K, true)
 
 void sl_linear_init_avx2_k(sl_kernels *k)
 {
-    const sl_panel q4_k = { .name = "u4 x8",
-                            .needs = SL_NEED_Q8,
-                            .narrow_needs = SL_NEED_Q8,
-                            .group_bytes = sizeof(u_min_group),
-                            .k_block = U_BLOCK,
-                            .decode = decode_Q4_K,
-                            .micro = sl_micro_u4_mins_avx2,
-                            .narrow = narrow_Q4_K,
-                            .narrow_max = LINEAR_TILE };
-    sl_panel q5_k = q4_k;
-    q5_k.name = "u5 x8";
-    q5_k.decode = decode_Q5_K;
-    q5_k.micro = sl_micro_u5_mins_avx2;
-    q5_k.narrow = narrow_Q5_K;
-    k->panel[SL_FORMAT_Q4_K][SL_ACT_Q8] = q4_k;
-    k->panel[SL_FORMAT_Q5_K][SL_ACT_Q8] = q5_k;
+    k->panel[SL_FORMAT_Q4_K][SL_ACT_Q8] = u_panel((u_kind){ .mins = true }, decode_Q4_K, narrow_Q4_K);
+    k->panel[SL_FORMAT_Q5_K][SL_ACT_Q8] = u_panel((u_kind){ .five = true, .mins = true }, decode_Q5_K, narrow_Q5_K);
 }

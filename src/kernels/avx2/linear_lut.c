@@ -110,21 +110,7 @@ FORMAT(MXFP4)
 
 void sl_linear_init_avx2_lut(sl_kernels *k)
 {
-    const sl_panel iq4_nl = { .name = "s8 x8",
-                              .needs = SL_NEED_Q8,
-                              .narrow_needs = SL_NEED_Q8,
-                              .group_bytes = sizeof(s8_group),
-                              .k_block = S8_BLOCK,
-                              .decode = decode_IQ4_NL,
-                              .micro = sl_micro_s8_avx2,
-                              .narrow = narrow_IQ4_NL,
-                              .narrow_max = LINEAR_TILE };
-    sl_panel iq4_xs = iq4_nl, mxfp4 = iq4_nl;
-    iq4_xs.decode = decode_IQ4_XS;
-    iq4_xs.narrow = narrow_IQ4_XS;
-    mxfp4.decode = decode_MXFP4;
-    mxfp4.narrow = narrow_MXFP4;
-    k->panel[SL_FORMAT_IQ4_NL][SL_ACT_Q8] = iq4_nl;
-    k->panel[SL_FORMAT_IQ4_XS][SL_ACT_Q8] = iq4_xs;
-    k->panel[SL_FORMAT_MXFP4][SL_ACT_Q8] = mxfp4;
+    k->panel[SL_FORMAT_IQ4_NL][SL_ACT_Q8] = s8_panel(decode_IQ4_NL, narrow_IQ4_NL);
+    k->panel[SL_FORMAT_IQ4_XS][SL_ACT_Q8] = s8_panel(decode_IQ4_XS, narrow_IQ4_XS);
+    k->panel[SL_FORMAT_MXFP4][SL_ACT_Q8] = s8_panel(decode_MXFP4, narrow_MXFP4);
 }

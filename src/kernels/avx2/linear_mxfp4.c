@@ -122,13 +122,5 @@ static void decode_f32(void *dst, const sl_tensor *w, size_t r0, size_t r1, size
 void sl_linear_init_avx2_mxfp4(sl_kernels *k)
 {
     k->panel[SL_FORMAT_MXFP4_SPLIT][SL_ACT_F32].decode = decode_f32;
-    k->panel[SL_FORMAT_MXFP4_SPLIT][SL_ACT_Q8] = (sl_panel){ .name = "s8 x8",
-                                                             .needs = SL_NEED_Q8,
-                                                             .narrow_needs = SL_NEED_Q8,
-                                                             .group_bytes = sizeof(s8_group),
-                                                             .k_block = S8_BLOCK,
-                                                             .decode = decode,
-                                                             .micro = sl_micro_s8_avx2,
-                                                             .narrow = narrow,
-                                                             .narrow_max = LINEAR_TILE };
+    k->panel[SL_FORMAT_MXFP4_SPLIT][SL_ACT_Q8] = s8_panel(decode, narrow);
 }

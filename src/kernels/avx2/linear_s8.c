@@ -64,13 +64,5 @@ static NARROW_BY_ROWS(narrow, narrow_tile)
 
     void sl_linear_init_avx2_s8(sl_kernels *k)
 {
-    k->panel[SL_FORMAT_Q8_0][SL_ACT_Q8] = (sl_panel){ .name = "s8 x8",
-                                                      .needs = SL_NEED_Q8,
-                                                      .narrow_needs = SL_NEED_Q8,
-                                                      .group_bytes = sizeof(s8_group),
-                                                      .k_block = S8_BLOCK,
-                                                      .decode = decode,
-                                                      .micro = sl_micro_s8_avx2,
-                                                      .narrow = narrow,
-                                                      .narrow_max = LINEAR_TILE };
+    k->panel[SL_FORMAT_Q8_0][SL_ACT_Q8] = s8_panel(decode, narrow);
 }

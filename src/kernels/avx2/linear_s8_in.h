@@ -51,4 +51,18 @@ SL_ALWAYS_INLINE void add_bytes(__m256 *acc, const __m256i *q, __m256 d, act_at 
         acc[t] = add_scaled(acc[t], s[t], d, x.d[t * x.ldg]);
 }
 
+/* A format that is decoded to this panel type. */
+static inline sl_panel s8_panel(sl_panel_decode_fn *decode, sl_panel_narrow_fn *narrow)
+{
+    return (sl_panel){ .name = "s8 x8",
+                       .needs = SL_NEED_Q8,
+                       .narrow_needs = SL_NEED_Q8,
+                       .group_bytes = sizeof(s8_group),
+                       .k_block = S8_BLOCK,
+                       .decode = decode,
+                       .micro = sl_micro_s8_avx2,
+                       .narrow = narrow,
+                       .narrow_max = LINEAR_TILE };
+}
+
 #endif

@@ -150,24 +150,10 @@ FORMAT(Q5_0)
 FORMAT(Q5_1)
 #undef FORMAT
 
-static sl_panel panel(sl_format f, sl_panel_decode_fn *decode_fn, sl_panel_micro_fn *micro_fn,
-                      sl_panel_narrow_fn *narrow_fn)
-{
-    return (sl_panel){ .name = kind_of(f).five ? "u5 x8" : "u4 x8",
-                       .needs = SL_NEED_Q8,
-                       .narrow_needs = SL_NEED_Q8,
-                       .group_bytes = kind_of(f).mins ? sizeof(u_min_group) : sizeof(u_group),
-                       .k_block = U_BLOCK,
-                       .decode = decode_fn,
-                       .micro = micro_fn,
-                       .narrow = narrow_fn,
-                       .narrow_max = LINEAR_TILE };
-}
-
 void sl_linear_init_avx2_u(sl_kernels *k)
 {
-    k->panel[SL_FORMAT_Q4_0][SL_ACT_Q8] = panel(SL_FORMAT_Q4_0, decode_Q4_0, sl_micro_u4_avx2, narrow_Q4_0);
-    k->panel[SL_FORMAT_Q4_1][SL_ACT_Q8] = panel(SL_FORMAT_Q4_1, decode_Q4_1, sl_micro_u4_mins_avx2, narrow_Q4_1);
-    k->panel[SL_FORMAT_Q5_0][SL_ACT_Q8] = panel(SL_FORMAT_Q5_0, decode_Q5_0, sl_micro_u5_avx2, narrow_Q5_0);
-    k->panel[SL_FORMAT_Q5_1][SL_ACT_Q8] = panel(SL_FORMAT_Q5_1, decode_Q5_1, sl_micro_u5_mins_avx2, narrow_Q5_1);
+    k->panel[SL_FORMAT_Q4_0][SL_ACT_Q8] = u_panel(kind_of(SL_FORMAT_Q4_0), decode_Q4_0, narrow_Q4_0);
+    k->panel[SL_FORMAT_Q4_1][SL_ACT_Q8] = u_panel(kind_of(SL_FORMAT_Q4_1), decode_Q4_1, narrow_Q4_1);
+    k->panel[SL_FORMAT_Q5_0][SL_ACT_Q8] = u_panel(kind_of(SL_FORMAT_Q5_0), decode_Q5_0, narrow_Q5_0);
+    k->panel[SL_FORMAT_Q5_1][SL_ACT_Q8] = u_panel(kind_of(SL_FORMAT_Q5_1), decode_Q5_1, narrow_Q5_1);
 }
