@@ -8,8 +8,6 @@
 #include "base/num.h"
 #include "quant/scales.h"
 
-#define AT_ONCE 256
-
 static void numbers(int16_t *q, const sl_tensor *t, size_t r, size_t k0, size_t n, unsigned bits)
 {
     const uint8_t *p = (const uint8_t *)t->data + (t->scales.first + r) * sizeof(uint32_t);
@@ -20,20 +18,10 @@ static void numbers(int16_t *q, const sl_tensor *t, size_t r, size_t k0, size_t 
     }
 }
 
-static void decode(float *out, const sl_tensor *t, size_t r, size_t k0, size_t k1, unsigned bits)
-{
-    for (size_t k = k0; k < k1; k += AT_ONCE) {
-        int16_t q[AT_ONCE];
-        const size_t n = SL_MIN((size_t)AT_ONCE, k1 - k);
-        numbers(q, t, r, k, n, bits);
-        sl_scales_apply(out + (k - k0), &t->scales, r, k, k + n, q, bits);
-    }
-}
-
 #define DECODE(id, bits)                                                                                               \
     void sl_decode_##id(float *out, const sl_tensor *t, size_t r, size_t k0, size_t k1)                                \
     {                                                                                                                  \
-        decode(out, t, r, k0, k1, bits);                                                                               \
+        sl_scales_decode(out, t, r, k0, k1, numbers, bits);                                                            \
     }
 DECODE(GPTQ4, 4)
 DECODE(GPTQ4_ANY, 4)

@@ -6,10 +6,9 @@
 #include "base/num.h"
 #include "quant/scales.h"
 
-#define AT_ONCE 256
-
-static void numbers(int16_t *q, const sl_tensor *t, size_t r, size_t k0, size_t n)
+static void numbers(int16_t *q, const sl_tensor *t, size_t r, size_t k0, size_t n, unsigned bits)
 {
+    (void)bits;
     const uint8_t *p = (const uint8_t *)t->data + r * t->row_bytes;
     for (size_t i = 0; i < n; i++)
         q[i] = (k0 + i) % 2 ? p[(k0 + i) / 2] >> 4 : p[(k0 + i) / 2] & 15;
@@ -17,12 +16,7 @@ static void numbers(int16_t *q, const sl_tensor *t, size_t r, size_t k0, size_t 
 
 void sl_decode_INT4_ANY(float *out, const sl_tensor *t, size_t r, size_t k0, size_t k1)
 {
-    for (size_t k = k0; k < k1; k += AT_ONCE) {
-        int16_t q[AT_ONCE];
-        const size_t n = SL_MIN((size_t)AT_ONCE, k1 - k);
-        numbers(q, t, r, k, n);
-        sl_scales_apply(out + (k - k0), &t->scales, r, k, k + n, q, 4);
-    }
+    sl_scales_decode(out, t, r, k0, k1, numbers, 4);
 }
 
 void sl_decode_INT4(float *out, const sl_tensor *t, size_t r, size_t k0, size_t k1)
@@ -38,7 +32,7 @@ void sl_decode_INT4_ZP(float *out, const sl_tensor *t, size_t r, size_t k0, size
 void sl_group_INT4_ZP(sl_quant_group *out, const sl_tensor *t, size_t r, size_t g)
 {
     const size_t k = g * SL_GROUP, shared = sl_scales_group(&t->scales, k);
-    numbers(out->q, t, r, k, SL_GROUP);
+    numbers(out->q, t, r, k, SL_GROUP, 4);
     out->d = sl_scales_at(&t->scales, r, shared);
     out->m = -out->d * (float)sl_scales_zero(&t->scales, r, shared, 4);
 }

@@ -3,6 +3,8 @@
 #include <string.h>
 #include "base/num.h"
 
+#define AT_ONCE 256 /* columns */
+
 size_t sl_scales_group(const sl_scales *s, size_t c)
 {
     return s->group_of ? sl_load_le32((const uint8_t *)s->group_of + 4 * c) : c / s->group;
@@ -52,5 +54,16 @@ void sl_scales_apply(float *out, const sl_scales *s, size_t r, size_t k0, size_t
             last = g;
         }
         out[k - k0] = d * (float)(q[k - k0] - zero);
+    }
+}
+
+void sl_scales_decode(float *out, const sl_tensor *t, size_t r, size_t k0, size_t k1, sl_numbers_fn *numbers,
+                      unsigned bits)
+{
+    for (size_t k = k0; k < k1; k += AT_ONCE) {
+        int16_t q[AT_ONCE];
+        const size_t n = SL_MIN((size_t)AT_ONCE, k1 - k);
+        numbers(q, t, r, k, n, bits);
+        sl_scales_apply(out + (k - k0), &t->scales, r, k, k + n, q, bits);
     }
 }

@@ -15,4 +15,10 @@ int sl_scales_zero(const sl_scales *s, size_t r, size_t g, unsigned bits);
 /* out[0 .. k1 - k0) = scale * (q - zero) for columns k0 .. k1 of row r. q: the stored numbers of these columns. */
 void sl_scales_apply(float *out, const sl_scales *s, size_t r, size_t k0, size_t k1, const int16_t *q, unsigned bits);
 
+/* q[0 .. n) = the stored numbers of columns k0 .. k0 + n of row r. */
+typedef void sl_numbers_fn(int16_t *q, const sl_tensor *t, size_t r, size_t k0, size_t n, unsigned bits);
+/* out[0 .. k1 - k0) = the values of these columns. */
+void sl_scales_decode(float *out, const sl_tensor *t, size_t r, size_t k0, size_t k1, sl_numbers_fn *numbers,
+                      unsigned bits);
+
 #endif
