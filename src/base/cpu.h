@@ -78,5 +78,6 @@ typedef struct sl_cpu_info {
 } sl_cpu_info;
 
 void sl_cpu_describe(sl_cpu_info *out);
+size_t sl_cpu_l2_bytes(void); /* its l2_bytes, without the rest */
 
 #endif

@@ -199,6 +199,16 @@ static void read_cache(const char *dir, sl_cpu_info *out)
 
 #define CACHES_MAX 8 /* Linux lists three to five of a CPU */
 
+static void read_caches(const char *root, size_t cpu, sl_cpu_info *out)
+{
+    for (size_t i = 0; i < CACHES_MAX; i++) {
+        char dir[PATH_MAX], cache[32];
+        snprintf(cache, sizeof cache, "/cache/index%zu", i);
+        cpu_dir(dir, root, cpu, cache);
+        read_cache(dir, out);
+    }
+}
+
 void sl_cpu_describe_at(const char *root, size_t cpu, sl_cpu_info *out)
 {
     char dir[PATH_MAX];
@@ -207,12 +217,7 @@ void sl_cpu_describe_at(const char *root, size_t cpu, sl_cpu_info *out)
     sl_proc_value(dir, "cpuinfo", "model name", out->model, sizeof out->model);
     const size_t physical = sl_proc_kib(dir, "meminfo", "MemTotal"), limit = sl_cgroup_memory(root);
     out->memory_bytes = physical == SIZE_MAX ? 0 : SL_MIN(physical, limit);
-    for (size_t i = 0; i < CACHES_MAX; i++) {
-        char cache[32];
-        snprintf(cache, sizeof cache, "/cache/index%zu", i);
-        cpu_dir(dir, root, cpu, cache);
-        read_cache(dir, out);
-    }
+    read_caches(root, cpu, out);
 }
 
 static size_t system_value(int name)
@@ -221,14 +226,27 @@ static size_t system_value(int name)
     return v > 0 ? (size_t)v : 0;
 }
 
-void sl_cpu_describe(sl_cpu_info *out)
+/* The first that this process may use. */
+static size_t first_cpu(void)
 {
     sl_cpu_set mask;
     sl_cpu_affinity(&mask);
     size_t cpu = 0;
     while (cpu + 1 < SL_CPU_MAX && !sl_cpu_set_has(&mask, cpu))
         cpu++;
-    sl_cpu_describe_at("", cpu, out);
+    return cpu;
+}
+
+size_t sl_cpu_l2_bytes(void)
+{
+    sl_cpu_info info = { .l2_bytes = 0 };
+    read_caches("", first_cpu(), &info);
+    return info.l2_bytes ? info.l2_bytes : system_value(_SC_LEVEL2_CACHE_SIZE);
+}
+
+void sl_cpu_describe(sl_cpu_info *out)
+{
+    sl_cpu_describe_at("", first_cpu(), out);
     /* Where /sys does not list caches, the C library may know from CPUID. */
     if (out->l1d_bytes == 0)
         out->l1d_bytes = system_value(_SC_LEVEL1_DCACHE_SIZE);

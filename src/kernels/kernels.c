@@ -8,11 +8,9 @@
 
 void sl_kernels_init(sl_kernels *k, sl_isa ceiling)
 {
-    sl_cpu_info cpu;
-    sl_cpu_describe(&cpu);
     /* A quarter: activations and results pass through the same cache, and so may another thread's on its core. */
     *k = (sl_kernels){ .isa = SL_ISA_SCALAR,
-                       .panels_bytes = SL_MIN(SL_MAX(cpu.l2_bytes / 4, PANELS_LEAST), PANELS_MOST) };
+                       .panels_bytes = SL_MIN(SL_MAX(sl_cpu_l2_bytes() / 4, PANELS_LEAST), PANELS_MOST) };
     sl_kernels_init_scalar(k);
 
     /* A ceiling never lifts what the CPU has. */
