@@ -13,13 +13,10 @@
 
 #include "base/mem.h"
 #include "base/num.h"
+#include "base/pages.h"
 
-#ifndef MADV_POPULATE_READ
-#define MADV_POPULATE_READ 22 /* since Linux 5.14 */
-#endif
-
-#define PIECE_BYTES ((size_t)2 << 20) /* and from a multiple of it: a huge page, which is read whole */
-#define QUEUE       4096u             /* pieces; a power of two */
+#define PIECE_BYTES SL_HUGE_BYTES /* and from a multiple of it: a huge page, which is read whole */
+#define QUEUE       4096u         /* pieces; a power of two */
 #define STACK_BYTES ((size_t)256 << 10)
 
 typedef struct sl_piece {
@@ -33,8 +30,7 @@ typedef struct sl_piece {
 struct sl_ahead {
     size_t window, page;
     size_t n_started;
-    int pagemap;  /* -1: this system does not tell */
-    bool touches; /* the kernel is older than MADV_POPULATE_READ */
+    int pagemap; /* -1: this system does not tell */
     pthread_mutex_t lock;
     pthread_cond_t work, arrived;
     _Atomic uint64_t wanted;   /* the highest ticket waited for */
@@ -48,13 +44,6 @@ struct sl_ahead {
 };
 
 /* ---- helpers ------------------------------------------------------------------------- */
-
-/* A page is brought in by reading of it. */
-static void touch(const volatile char *p, size_t bytes, size_t page)
-{
-    for (size_t i = 0; i < bytes; i += page)
-        (void)p[i];
-}
 
 /* Whether every page is mapped: told by proc_pid_pagemap(5), a tenth of the price of asking for each. */
 static bool is_mapped(const sl_ahead *a, const sl_piece *p)
@@ -77,10 +66,7 @@ static void bring_in(sl_ahead *a, const sl_piece *p)
     if (is_mapped(a, p))
         return;
     madvise(at, p->bytes, p->how == SL_AHEAD_BLOCKS ? MADV_HUGEPAGE : MADV_WILLNEED);
-    if (a->touches)
-        touch(at, p->bytes, a->page);
-    else
-        madvise(at, p->bytes, MADV_POPULATE_READ);
+    sl_pages_touch(at, p->bytes);
 }
 
 /* Whether the next piece may be taken: not too far ahead of what is used. */
@@ -241,7 +227,6 @@ sl_status sl_ahead_create(sl_ahead **out, size_t n_helpers, size_t window, sl_er
         return sl_fail(err, SL_ENOMEM, "no memory to read ahead");
     a->window = window;
     a->page = page_bytes();
-    a->touches = madvise(NULL, 0, MADV_POPULATE_READ) != 0;
     a->pagemap = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
     a->least_waited = UINT64_MAX;
     pthread_mutex_init(&a->lock, NULL);

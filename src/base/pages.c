@@ -15,9 +15,11 @@
 #include "base/proc_in.h"
 #include "base/str.h"
 
-#define HUGE_BYTES    ((size_t)2 << 20)
-#define HUGE_2MIB     (21 << 26) /* MAP_HUGE_2MB */
-#define POLICY_PREFER 1          /* mbind(2): MPOL_PREFERRED, MPOL_INTERLEAVE */
+#define HUGE_2MIB (21 << 26) /* MAP_HUGE_2MB */
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22 /* since Linux 5.14 */
+#endif
+#define POLICY_PREFER 1 /* mbind(2): MPOL_PREFERRED, MPOL_INTERLEAVE */
 #define POLICY_SPREAD 3
 
 /* ---- nodes ---------------------------------------------------------------------- */
@@ -122,7 +124,7 @@ static sl_status take_explicit(const sl_pages *p, sl_err *err)
     if (mmap(p->data, p->bytes, PROT_READ | PROT_WRITE,
              MAP_FIXED | MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB | HUGE_2MIB, -1, 0) == MAP_FAILED) {
         const size_t left = sl_proc_size("/sys/kernel/mm/hugepages/hugepages-2048kB", "free_hugepages");
-        const size_t n = p->bytes / HUGE_BYTES;
+        const size_t n = p->bytes / SL_HUGE_BYTES;
         return sl_fail(
             err, SL_EUNSUPPORTED,
             "%zu huge page%s of 2 MiB %s needed, the system has %zu free (sysctl vm.nr_hugepages makes more)", n,
@@ -163,16 +165,16 @@ sl_status sl_pages_map(sl_pages *out, size_t bytes, const sl_pages_how *how, sl_
     sl_pages p = { .bytes = bytes };
     *out = (sl_pages){ 0 };
     how = how ? how : &plain;
-    if (bytes > SIZE_MAX - 2 * HUGE_BYTES)
+    if (bytes > SIZE_MAX - 2 * SL_HUGE_BYTES)
         return sl_fail(err, SL_ENOMEM, "%zu bytes are more than the address space", bytes);
     if (how->huge != SL_HUGE_OFF)
-        p.bytes = sl_round_up(bytes, HUGE_BYTES);
+        p.bytes = sl_round_up(bytes, SL_HUGE_BYTES);
     const size_t page = (size_t)sysconf(_SC_PAGESIZE), guard_at = sl_round_up(p.bytes, page);
-    p.map_bytes = guard_at + page + (how->huge == SL_HUGE_OFF ? 0 : HUGE_BYTES);
+    p.map_bytes = guard_at + page + (how->huge == SL_HUGE_OFF ? 0 : SL_HUGE_BYTES);
     p.map = sl_mem_map(p.map_bytes);
     if (!p.map)
         return sl_fail(err, SL_ENOMEM, "no memory for %zu bytes", bytes);
-    p.data = how->huge == SL_HUGE_OFF ? p.map : (char *)p.map + (-(uintptr_t)p.map & (HUGE_BYTES - 1));
+    p.data = how->huge == SL_HUGE_OFF ? p.map : (char *)p.map + (-(uintptr_t)p.map & (SL_HUGE_BYTES - 1));
     /* Nobody's page behind the block: the kernel then never joins it with a neighbour, whose pages would be measured
      * and locked with it. */
     sl_status rc = SL_OK;
@@ -204,7 +206,7 @@ static bool advise(const void *p, size_t bytes, int advice)
 
 void sl_pages_ask_huge(void *map, size_t bytes)
 {
-    if (bytes >= HUGE_BYTES)
+    if (bytes >= SL_HUGE_BYTES)
         advise(map, bytes, MADV_HUGEPAGE); /* refused: as they are, which sl_pages_measure tells */
 }
 
@@ -216,8 +218,8 @@ void sl_pages_evict(const void *p, size_t bytes)
 
 void sl_pages_touch(const void *p, size_t bytes)
 {
-    if (advise(p, bytes, MADV_POPULATE_READ))
-        return;
+    if (advise(p, bytes, MADV_POPULATE_READ) || madvise(NULL, 0, MADV_POPULATE_READ) == 0)
+        return; /* a kernel that knows it has brought in all that can be read */
     const size_t page = (size_t)sysconf(_SC_PAGESIZE);
     for (size_t i = 0; i < bytes; i += page)
         (void)*((const volatile char *)p + i);

@@ -8,6 +8,8 @@
 #include <stddef.h>
 #include "base/status.h"
 
+#define SL_HUGE_BYTES ((size_t)2 << 20)
+
 typedef enum sl_huge {
     SL_HUGE_OFF,      /* as the system does by itself */
     SL_HUGE_THP,      /* transparent ones, where the system has them */
@@ -40,7 +42,7 @@ sl_status sl_pages_lock(const void *p, size_t bytes, sl_err *err);
 void sl_pages_ask_huge(void *map, size_t bytes);
 /* Let go of pages of a mapped file, also in the page cache unless another process has them. */
 void sl_pages_evict(const void *p, size_t bytes);
-/* Bring a range into memory. */
+/* Bring a range into memory; what cannot be read (a file that was cut short) is left out. */
 void sl_pages_touch(const void *p, size_t bytes);
 
 #define SL_NODES_MAX 16

@@ -7,7 +7,7 @@
 #include <unistd.h>
 #include "base/num.h"
 
-#define STRIDE_OF ((size_t)2 << 20) /* copies begin on huge pages, which lie on one node */
+#define STRIDE_OF SL_HUGE_BYTES /* copies begin on huge pages, which lie on one node */
 
 typedef struct place {
     const char *from;

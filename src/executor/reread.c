@@ -4,8 +4,7 @@
 #include "base/pages.h"
 #include "base/room.h"
 
-#define PIECE     ((size_t)64 << 20) /* read between two words about it */
-#define HUGE_SIZE ((size_t)2 << 20)
+#define PIECE ((size_t)64 << 20) /* read between two words about it */
 
 typedef struct reading {
     sl_on_copy *on_read; /* or NULL */
@@ -31,7 +30,7 @@ static void read_range(void *user, const void *p, size_t bytes)
     touch(r, p, bytes);
     sl_pages_measure(p, bytes, &use);
     /* Settings and vectors were read through small pages already, here and there. */
-    if (bytes >= 2 * HUGE_SIZE && use.huge < bytes / 2) {
+    if (bytes >= 2 * SL_HUGE_BYTES && use.huge < bytes / 2) {
         sl_pages_evict(p, bytes);
         touch(r, p, bytes);
         r->anew = true;
