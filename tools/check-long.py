@@ -9,9 +9,10 @@
 
 The lines are in tools/check-long.toml. Each run of a line is appended to
 check-long/records.jsonl: date, commit, CPU, duration, outcome and the sha256 of every file
-that the line depends on. A record counts while these files are the same; fuzz minutes add
-up over the records that count. At the end check-long/<date>.json and .txt say how each line
-stands. Interrupt at any time: what was done stays.
+that the line depends on. A record counts while these files are the same; fuzz minutes (of
+CPU time, the machine may be busy) add up over the records that count. At the end
+check-long/<date>.json and .txt say how each line stands. Interrupt at any time: what was
+done stays.
 
 Status 0: every line is done. 1: a line failed. 2: some are still open.
 """
@@ -21,6 +22,7 @@ import glob
 import hashlib
 import json
 import os
+import resource
 import signal
 import subprocess
 import sys
@@ -72,6 +74,12 @@ def cpu_model():
         if line.startswith("model name"):
             return line.split(":", 1)[1].strip()
     return "unknown"
+
+
+def cpu_of_children():
+    """Seconds that the children that have ended computed."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def append_record(check, outcome, seconds, detail, files):
@@ -156,12 +164,12 @@ def run_fuzz(check, files, seconds):
         for path in glob.glob(pattern, root_dir=ROOT):
             (seeds / path.replace("/", "_")).write_bytes((ROOT / path).read_bytes())
     log = FOLDER / f"fuzz-{target}.log"
-    start, started = time.monotonic(), time.time()
+    start, started = cpu_of_children(), time.time()
     status, interrupted = run_logged(
         [BUILDS / "fuzz/tests/fuzz" / f"fuzz_{target}", corpus, seeds, f"-max_total_time={seconds:.0f}",
          f"-artifact_prefix={crashes}/", "-timeout=20", "-rss_limit_mb=2048", "-malloc_limit_mb=512",
          f"-max_len={check.get('max_bytes', 4096)}", "-print_final_stats=1"], log)
-    spent = time.monotonic() - start
+    spent = cpu_of_children() - start
     found = [path for path in crashes.iterdir() if path.stat().st_mtime >= started]
     if status not in (0, FUZZ_INTERRUPTED):
         where = found[0].relative_to(ROOT) if found else log.relative_to(ROOT)
