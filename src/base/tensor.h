@@ -8,7 +8,9 @@
 /* name, elements in a block, bytes of a block. What the bits mean is in quant/. The last ones have scales that are a
  * tensor of their own (sl_scales): INT4 and INT8 in groups that whole 32 columns share, with zero points (ZP), one
  * scale for a token's inputs (TOKEN); ANY has groups of any kind, or columns that are assigned to them one by one.
- * MXFP4_SPLIT: as MXFP4, with neighbours in a byte. T: floats whose columns lie one after another, not rows. */
+ * MXFP4_SPLIT: as MXFP4, with neighbours in a byte. T: floats whose columns lie one after another, not rows.
+ * Of F8_E4M3, 128, UE8M0 and TOKEN say how inputs are rounded to such floats, if they are: with a scale for each 128
+ * columns, with one that is a power of two, or with one for all columns. */
 #define SL_FORMAT_LIST(X)                                                                                              \
     X(F32, 1, 4)                                                                                                       \
     X(F16, 1, 2)                                                                                                       \
@@ -44,7 +46,12 @@
     X(GPTQ8, 32, 32)                                                                                                   \
     X(GPTQ8_ANY, 4, 4)                                                                                                 \
     X(AWQ4, 32, 16)                                                                                                    \
-    X(F8_E4M3, 1, 1)
+    X(F8_E4M3, 1, 1)                                                                                                   \
+    X(F8_E4M3_128, 1, 1)                                                                                               \
+    X(F8_E4M3_UE8M0, 1, 1)                                                                                             \
+    X(F8_E4M3_TOKEN, 1, 1)
+
+#define SL_E4M3_GROUP 128 /* columns that F8_E4M3_128 and UE8M0 round with one scale */
 
 typedef enum sl_format {
 #define SL_FORMAT_ENUM(name, block, bytes) SL_FORMAT_##name,

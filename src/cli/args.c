@@ -98,7 +98,7 @@ const sl_opt sl_opts_engine[] = {
     { "act", NULL, "TYPE",
       "what activations are multiplied as: auto, f32 or int8 (default auto: int8 where the weights are whole numbers "
       "of 8 bits or fewer). Floats (F32, F16, BF16, FP8), Q2_K, NVFP4 and columns in any order (ANY, of GPTQ with "
-      "act-order) are always multiplied as f32",
+      "act-order) are always multiplied as f32, which int8 rounds to FP8 where an FP8 checkpoint asks for it",
       SL_OPT_WORD, SL_ARG(act), 0, 0, "auto|f32|int8" },
     { "kv-type", NULL, "TYPE", "how keys and values are kept: f16, f32, bf16 or int8 (default f16)", SL_OPT_WORD,
       SL_ARG(kv_type), 0, 0, "f16|f32|bf16|int8" },

@@ -118,14 +118,24 @@ static size_t kv_read(const sl_model_info *i, size_t position_bytes, size_t n)
     return layer * ((i->n_layers - i->n_window_layers) * n + i->n_window_layers * SL_MIN(i->window, n));
 }
 
-static void print_engine(const sl_engine_info *e, const sl_model *m, const sl_model_info *i)
+static void print_kernels(const sl_engine_info *e, const sl_model *m, const sl_engine_options *o)
 {
-    char floats[SL_FORMATS_TEXT_MAX];
+    char floats[SL_FORMATS_TEXT_MAX], rounded[SL_FORMATS_TEXT_MAX];
+    const bool some = strcmp(e->act, "int8") == 0, asked = o->act && strcmp(o->act, "int8") == 0;
     sl_session_f32_formats(m, floats);
-    const bool some = strcmp(e->act, "int8") == 0 && *floats;
+    sl_session_rounded_formats(m, rounded);
+    printf("  kernels       %s, activations %s", e->isa, e->act);
+    if (some && *floats)
+        printf(" (f32 for %s weights)", floats);
+    if (some && *rounded) /* not by default */
+        printf(" (%s for %s weights)", asked ? "f32 rounded to FP8" : "f32", rounded);
+    printf("\n");
+}
+
+static void print_engine(const sl_engine_info *e, const sl_model *m, const sl_model_info *i, const sl_engine_options *o)
+{
     printf("\nexecution\n");
-    printf("  kernels       %s, activations %s%s%s%s\n", e->isa, e->act, some ? " (f32 for " : "", some ? floats : "",
-           some ? " weights)" : "");
+    print_kernels(e, m, o);
     char why[256];
     sl_cpu_use use;
     sl_cpu_get_use(&use);
@@ -262,7 +272,7 @@ static sl_exit show(const sl_session *s, const sl_args *args)
     if (!info.unsupported && !sl_engine_estimate(s->model, &s->options, &memory, &err))
         print_memory(&memory, &s->options, sl_session_copies(s), &info);
     if (s->engine)
-        print_engine(&engine, s->model, &info);
+        print_engine(&engine, s->model, &info, &s->options);
     else if (info.unsupported)
         printf("\nnot supported: tensor %s%s\n", info.unsupported, args->tensors ? "" : " (--tensors lists all)");
     return SL_EXIT_OK;

@@ -150,15 +150,14 @@ void sl_session_formats(const sl_model *m, sl_str *out)
     }
 }
 
-void sl_session_f32_formats(const sl_model *m, char out[SL_FORMATS_TEXT_MAX])
+/* "A, B": which of these n formats matrices of the model have. */
+static void formats_among(const sl_model *m, const char *const *formats, size_t n, char out[SL_FORMATS_TEXT_MAX])
 {
-    static const char *const formats[] = { "F32",   "F16",       "BF16",      "F8_E4M3",  "Q2_K",
-                                           "NVFP4", "GPTQ4_ANY", "GPTQ8_ANY", "INT4_ANY", "INT8_ANY" };
     sl_model_info info;
     size_t used = 0;
     *out = '\0';
     sl_model_describe(m, &info);
-    for (size_t f = 0; f < SL_COUNT(formats); f++) {
+    for (size_t f = 0; f < n; f++) {
         bool there = false;
         for (size_t i = 0; i < info.n_tensors && !there; i++) {
             sl_tensor_info t;
@@ -168,6 +167,19 @@ void sl_session_f32_formats(const sl_model *m, char out[SL_FORMATS_TEXT_MAX])
         if (there && used < SL_FORMATS_TEXT_MAX)
             used += (size_t)snprintf(out + used, SL_FORMATS_TEXT_MAX - used, "%s%s", used ? ", " : "", formats[f]);
     }
+}
+
+void sl_session_f32_formats(const sl_model *m, char out[SL_FORMATS_TEXT_MAX])
+{
+    static const char *const formats[] = { "F32",   "F16",       "BF16",      "F8_E4M3",  "Q2_K",
+                                           "NVFP4", "GPTQ4_ANY", "GPTQ8_ANY", "INT4_ANY", "INT8_ANY" };
+    formats_among(m, formats, SL_COUNT(formats), out);
+}
+
+void sl_session_rounded_formats(const sl_model *m, char out[SL_FORMATS_TEXT_MAX])
+{
+    static const char *const formats[] = { "F8_E4M3_128", "F8_E4M3_UE8M0", "F8_E4M3_TOKEN" };
+    formats_among(m, formats, SL_COUNT(formats), out);
 }
 
 /* Devices and pipes may be read and written at once. */

@@ -57,10 +57,12 @@ sl_exit sl_session_write_trace(sl_session *s, const sl_engine *e, const sl_args 
 /* Write the trace of s->engine if one was asked for, free all. Returns `code`, or a failure of its own. */
 sl_exit sl_session_end(sl_session *s, const sl_args *args, sl_exit code);
 
-/* "F16, GPTQ4_ANY": formats of matrices in this model that are multiplied as f32 whatever --act says: floats, and ANY,
- * whose columns have scales in no order. "": none. */
+/* "F16, GPTQ4_ANY": formats of matrices in this model that are multiplied with f32 activations as they are, whatever
+ * --act says: floats, and ANY, whose columns have scales in no order. "": none. */
 #define SL_FORMATS_TEXT_MAX 128
 void sl_session_f32_formats(const sl_model *m, char out[SL_FORMATS_TEXT_MAX]);
+/* Likewise those with f32 activations that --act int8 rounds to 8-bit floats, as their checkpoint has it. */
+void sl_session_rounded_formats(const sl_model *m, char out[SL_FORMATS_TEXT_MAX]);
 /* "Q4_1 + F32 + Q8_0": formats of the tensors, those with most bytes first. */
 void sl_session_formats(const sl_model *m, sl_str *out);
 

@@ -26,8 +26,7 @@ sl_status sl_engine_estimate(const sl_model *m, const sl_engine_options *o, sl_m
     sl_status rc = sl_net_runs(m->net, err);
     if (rc || (rc = sl_settings_read(&s, m->net, o, err)))
         return rc;
-    sl_kernels_init(&k, s.isa);
-    s.plan.env.k = &k;
+    sl_settings_kernels(&s, &k);
     return sl_fit(&s, m, out, err);
 }
 
@@ -44,8 +43,7 @@ static sl_status set_up(sl_engine *e, const sl_engine_options *o, sl_err *err)
     sl_settings *s = &e->settings;
     const sl_limits *l = &s->plan.env.limits;
     const sl_heads heads = sl_net_heads(e->model->net, s->plan.mla);
-    sl_kernels_init(&e->kernels, s->isa);
-    s->plan.env.k = &e->kernels;
+    sl_settings_kernels(s, &e->kernels);
     if ((rc = sl_fit(s, e->model, &e->memory, err)) || (rc = sl_fit_check(s, e->model, &e->memory, err)) ||
         (rc = sl_engine_place(e, o, err)) || (rc = build_plan(e, err)) ||
         (rc = sl_kv_create(&e->kv, &s->kv, &s->pages, err)) || (rc = sl_engine_start_threads(e, err)) ||

@@ -26,7 +26,7 @@ static void add_weights(sl_engine_op *out, const sl_engine *e, const sl_tensor *
     const sl_panel *panel = &e->kernels.panel[w->format][e->settings.plan.env.act];
     if (!out->format) {
         out->format = sl_format_name(w->format);
-        out->int8 = panel->needs != SL_NEED_F32;
+        out->int8 = panel->needs & (SL_NEED_Q8 | SL_NEED_T8);
         out->slow = !panel->narrow;
     }
     out->weight_bytes += times * w->rows * sl_tensor_row_cost(w);

@@ -188,10 +188,19 @@ sl_status sl_settings_read(sl_settings *s, const sl_net *net, const sl_engine_op
         (rc = read_kv(s, net, o, err)))
         return rc;
     env->act = act == 1 ? SL_ACT_F32 : SL_ACT_Q8;
+    s->round_floats = act == 2; /* which saves no time: nobody's default */
     env->attn = attn ? SL_ATTN_PLAIN : SL_ATTN_FLASH;
     env->window = o->attn_window;
     s->plan.mla = mla == 2 ? SL_MLA_EXPANDED : SL_MLA_ABSORBED;
     s->mode = mode ? SL_MODE_EAGER : SL_MODE_GRAPH;
     s->plan.every_barrier = s->mode == SL_MODE_EAGER;
     return SL_OK;
+}
+
+void sl_settings_kernels(sl_settings *s, sl_kernels *k)
+{
+    sl_kernels_init(k, s->isa);
+    if (!s->round_floats)
+        sl_kernels_keep_floats(k);
+    s->plan.env.k = k;
 }

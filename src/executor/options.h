@@ -30,11 +30,14 @@ typedef struct sl_settings {
     sl_pin pin;
     size_t n_seqs, pages_per_seq, trace_spans;
     bool prefix_cache;
+    bool round_floats; /* inputs of weights that are 8-bit floats, as their checkpoint has it */
     sl_isa isa;
 } sl_settings;
 
 /* SL_EINVAL: which option, what was given, what is allowed. */
 sl_status sl_settings_read(sl_settings *out, const sl_net *net, const sl_engine_options *o, sl_err *err);
+/* The kernels that the settings ask for; plan.env.k becomes k. */
+void sl_settings_kernels(sl_settings *s, sl_kernels *k);
 /* Another context, and all that depends on it. */
 void sl_settings_set_ctx(sl_settings *s, size_t n_ctx);
 

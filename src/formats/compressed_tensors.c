@@ -3,7 +3,7 @@
  *   pack-quantized   X.weight_packed  s32 [rows][words]: 8 numbers of 4 bits in a word, or 4 of 8, the lowest bits
  *                                     first, offset by 8 or 128; X.weight_shape has the true size
  *   int-quantized    X.weight         s8 [rows][cols]
- *   float-quantized  X.weight         E4M3 [rows][cols]; inputs, which it was made to round as well, are not rounded
+ *   float-quantized  X.weight         E4M3 [rows][cols]; inputs may be rounded as well, if each has its own scales
  *   X.weight_scale        floats [rows][groups]; [rows][1]: of a row; [1]: of all
  *   X.weight_zero_point   s32, packed along the rows, where the numbers are not symmetric
  *   X.weight_g_idx        s32 [cols]: the group of each column ("actorder": "group")
@@ -42,6 +42,7 @@ typedef struct scheme {
     bool floats;       /* E4M3 */
     size_t block;      /* rows that share a scale, of floats */
     bool token_inputs; /* inputs are rounded to 8 bits with a scale for each token */
+    size_t inputs;     /* of floats: columns of an input that are rounded with one scale (sl_e4m3) */
 } scheme;
 
 typedef struct settings {
@@ -198,6 +199,31 @@ static sl_status read_weights(const sl_json *group, scheme *s, sl_err *err)
                : one_of(args, "actorder", orders, 4, &ignored, "group, weight are", err);
 }
 
+/* Of floats: those with a scale for each token, or for groups of it. All others stay as they are. */
+static sl_status read_float_inputs(const sl_json *group, scheme *s, sl_err *err)
+{
+    const sl_json *args = sl_json_get(group, "input_activations");
+    int64_t bits = 0, size = 0;
+    bool symmetric = true;
+    sl_status rc;
+    if (!args || args->kind != SL_JSON_OBJECT)
+        return SL_OK;
+    const sl_json *how = sl_json_get(args, "dynamic");
+    if ((rc = sl_json_get_int(args, "num_bits", false, &bits, err)) ||
+        (rc = sl_json_get_int(args, "group_size", false, &size, err)) ||
+        (rc = sl_json_get_bool(args, "symmetric", false, &symmetric, err)))
+        return rc;
+    if (!how || how->kind != SL_JSON_BOOL || !how->value || bits != 8 || !symmetric ||
+        !sl_json_is(sl_json_get(args, "type"), "float"))
+        return SL_OK;
+    const sl_json *strategy = sl_json_get(args, "strategy");
+    if (sl_json_is(strategy, "token"))
+        s->inputs = SIZE_MAX;
+    else if (sl_json_is(strategy, "group") && size > 0)
+        s->inputs = (size_t)size;
+    return SL_OK;
+}
+
 static sl_status read_inputs(const sl_json *group, scheme *s, sl_err *err)
 {
     static const char *const token[] = { "token" };
@@ -206,7 +232,9 @@ static sl_status read_inputs(const sl_json *group, scheme *s, sl_err *err)
     unsigned bits = 0;
     size_t ignored = 0;
     sl_status rc;
-    if (!args || s->floats)
+    if (s->floats)
+        return read_float_inputs(group, s, err);
+    if (!args)
         return SL_OK;
     if (args->kind != SL_JSON_OBJECT)
         return sl_json_fail(err, SL_EFORMAT, args, "should be an object");
@@ -511,8 +539,8 @@ static sl_status join(const sl_quantized *q, const sl_parts *p, sl_weight_info *
     if (s->floats && p->part[ZERO] && !all_zero(p->part[ZERO]))
         return sl_fail(err, SL_EFORMAT, "weight_zero_point has zero points, which floats do not have");
     if (s->floats)
-        return sl_part_e4m3(p->part[PLAIN], p->part[SCALE], parts[SCALE].suffix, "block_structure", s->block, s->group,
-                            out, err);
+        return sl_part_e4m3(p->part[PLAIN], p->part[SCALE], parts[SCALE].suffix,
+                            &(sl_e4m3){ s->block, s->group, "block_structure", false, s->inputs }, out, err);
     if (p->part[INPUT_SCALE] || p->part[INPUT_ZERO])
         return sl_fail(err, SL_EUNSUPPORTED, "static scales of inputs (input_scale) are not supported");
     return join_numbers(p, s, out, err);

@@ -6,8 +6,10 @@
  *   X.input_scale       floats, with "activation_scheme": "static": what inputs would be divided by, were they
  *                       rounded; they are not here
  *
- * A module is quantised if its weight is E4M3; lists of modules that are not may not contradict that.
- * Source: DeepSeek-V3's inference/kernel.py (weight_dequant); vLLM's fp8.py for scales without blocks. */
+ * With "activation_scheme": "dynamic" inputs may be rounded to E4M3 too, of blocks in groups of a block's columns, with
+ * "scale_fmt": "ue8m0" by powers of two. A module is quantised if its weight is E4M3; lists of modules that are not may
+ * not contradict that. Source: DeepSeek-V3's inference/kernel.py (weight_dequant, act_quant); vLLM's fp8.py for scales
+ * without blocks. */
 #include "formats/quantized_in.h"
 
 #include <string.h>
@@ -27,6 +29,7 @@ static const sl_part_name parts[N_PARTS] = {
 typedef struct settings {
     size_t rows, cols;                 /* of a block; 0: no blocks */
     bool fixed, fresh;                 /* scales of inputs are stored; or not, each input has its own */
+    bool powers;                       /* those are powers of two */
     const sl_json *left_out, *ignored; /* modules that are not quantised */
 } settings;
 
@@ -77,15 +80,25 @@ static sl_status open(sl_quantized *q, const sl_json *config, sl_err *err)
         return rc;
     s->fixed = sl_json_is(sl_json_get(config, "activation_scheme"), "static");
     s->fresh = sl_json_is(sl_json_get(config, "activation_scheme"), "dynamic");
+    s->powers = sl_json_is(sl_json_get(config, "scale_fmt"), "ue8m0");
     return read_block(config, s, err);
 }
 
-sl_status sl_part_e4m3(const sl_weight_info *weight, const sl_weight_info *scale, const char *suffix, const char *key,
-                       size_t rows, size_t cols, sl_weight_info *out, sl_err *err)
+static sl_format format_of(const sl_e4m3 *how)
+{
+    if (how->inputs == SIZE_MAX && !how->powers)
+        return SL_FORMAT_F8_E4M3_TOKEN;
+    if (how->inputs != SL_E4M3_GROUP)
+        return SL_FORMAT_F8_E4M3;
+    return how->powers ? SL_FORMAT_F8_E4M3_UE8M0 : SL_FORMAT_F8_E4M3_128;
+}
+
+sl_status sl_part_e4m3(const sl_weight_info *weight, const sl_weight_info *scale, const char *suffix,
+                       const sl_e4m3 *how, sl_weight_info *out, sl_err *err)
 {
     const sl_tensor stored = weight->tensor;
-    const size_t R = sl_div_up(stored.rows, rows), G = sl_div_up(stored.cols, cols);
-    const bool of_all = rows == 1 && scale->tensor.rows == 1 && scale->tensor.cols == 1;
+    const size_t R = sl_div_up(stored.rows, how->rows), G = sl_div_up(stored.cols, how->cols);
+    const bool of_all = how->rows == 1 && scale->tensor.rows == 1 && scale->tensor.cols == 1;
     const bool flat = scale->n_dims == 1 && G == 1; /* [R] for [R][1] */
     sl_scale_type type = SL_SCALE_F32;
     sl_status rc = sl_part_check(weight, ".weight", "F8_E4M3", SIZE_MAX, SIZE_MAX, err);
@@ -94,19 +107,19 @@ sl_status sl_part_e4m3(const sl_weight_info *weight, const sl_weight_info *scale
     if (rc)
         return rc;
     if (!of_all && (rc = sl_part_check(scale, suffix, scale->type, flat ? 1 : R, flat ? R : G, err)))
-        return cols == SIZE_MAX ? rc
-                                : sl_fail_in(err, rc, "%s [%zu, %zu] of a weight [%zu, %zu]", key, rows, cols,
-                                             stored.rows, stored.cols);
+        return how->cols == SIZE_MAX ? rc
+                                     : sl_fail_in(err, rc, "%s [%zu, %zu] of a weight [%zu, %zu]", how->key, how->rows,
+                                                  how->cols, stored.rows, stored.cols);
     const size_t size = type == SL_SCALE_F32 ? 4 : 2;
-    sl_part_matrix(out, SL_FORMAT_F8_E4M3, stored.rows, stored.cols);
+    sl_part_matrix(out, format_of(how), stored.rows, stored.cols);
     out->tensor.data = stored.data;
     out->tensor.row_bytes = stored.row_bytes;
     out->tensor.scales = (sl_scales){ .scale = scale->tensor.data,
                                       .type = type,
                                       .row_bytes = of_all ? 0 : G * size,
                                       .col_bytes = G == 1 ? 0 : size,
-                                      .rows = rows,
-                                      .group = cols };
+                                      .rows = how->rows,
+                                      .group = how->cols };
     return SL_OK;
 }
 
@@ -132,8 +145,12 @@ static sl_status join(const sl_quantized *q, const sl_parts *p, sl_weight_info *
                        s->fixed ? "static" : "dynamic");
     if ((rc = sl_left_out_check(s->left_out, p->module, err)) || (rc = sl_left_out_check(s->ignored, p->module, err)))
         return rc;
-    return sl_part_e4m3(weight, p->part[which], parts[which].suffix, "weight_block_size", s->rows ? s->rows : 1,
-                        s->rows ? s->cols : SIZE_MAX, out, err);
+    const sl_e4m3 how = { .rows = s->rows ? s->rows : 1,
+                          .cols = s->rows ? s->cols : SIZE_MAX,
+                          .key = "weight_block_size",
+                          .powers = s->powers,
+                          .inputs = s->fresh ? s->cols : 0 };
+    return sl_part_e4m3(weight, p->part[which], parts[which].suffix, &how, out, err);
 }
 
 const sl_quant_method sl_method_fp8 = {

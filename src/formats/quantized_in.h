@@ -50,10 +50,18 @@ sl_status sl_part_groups(const sl_weight_info *part, const char *suffix, size_t 
                          const void **out, sl_err *err);
 /* out becomes a matrix [rows][cols] of that format; its data and strides are the caller's to fill. */
 void sl_part_matrix(sl_weight_info *out, sl_format format, size_t rows, size_t cols);
-/* out becomes the matrix of an E4M3 weight, whose scales are those of blocks of rows x cols (SIZE_MAX: all), as
- * `key` of the settings says; of rows one by one a single scale may serve all. SL_EFORMAT. */
-sl_status sl_part_e4m3(const sl_weight_info *weight, const sl_weight_info *scale, const char *suffix, const char *key,
-                       size_t rows, size_t cols, sl_weight_info *out, sl_err *err);
+/* How an E4M3 weight is stored. */
+typedef struct sl_e4m3 {
+    size_t rows, cols; /* of a block that has a scale; cols SIZE_MAX: all. Of rows one by one a single scale may serve
+                        * all */
+    const char *key;   /* of the settings that say so */
+    bool powers;       /* of inputs: with scales that are powers of two */
+    size_t inputs;     /* columns of an input that are rounded with one scale; SIZE_MAX: all, 0: they are not rounded,
+                        * or in a way that is not known */
+} sl_e4m3;
+/* out becomes the matrix of such a weight. SL_EFORMAT. */
+sl_status sl_part_e4m3(const sl_weight_info *weight, const sl_weight_info *scale, const char *suffix,
+                       const sl_e4m3 *how, sl_weight_info *out, sl_err *err);
 /* The tensor's shape as code writes it, "[8, 16]". */
 #define SL_SHAPE_TEXT_MAX 96
 const char *sl_part_shape(char out[SL_SHAPE_TEXT_MAX], const sl_weight_info *part);

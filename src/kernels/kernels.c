@@ -22,6 +22,13 @@ void sl_kernels_init(sl_kernels *k, sl_isa ceiling)
 #endif
 }
 
+void sl_kernels_keep_floats(sl_kernels *k)
+{
+    for (size_t f = 0; f < SL_FORMAT_COUNT; f++)
+        if (k->panel[f][SL_ACT_Q8].needs & SL_NEED_ROUNDED)
+            k->panel[f][SL_ACT_Q8] = k->panel[f][SL_ACT_F32];
+}
+
 const char *sl_kernels_built(void)
 {
 #if SL_HAVE_AVX2

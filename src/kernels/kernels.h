@@ -25,31 +25,50 @@
 /* How a linear operation sees its input. */
 typedef enum sl_act_type { SL_ACT_F32, SL_ACT_Q8, SL_ACT_COUNT } sl_act_type;
 
-/* Forms of the same input; a weight format asks for some of them (sl_panel.needs): as it is, in 8 bits with a scale for
- * each group of 32, in 8 bits with one scale for each row, those 8 bits widened. Of the two 8-bit forms there is one;
- * where both are asked for, that of groups serves both. */
-enum { SL_NEED_F32 = 1, SL_NEED_Q8 = 2, SL_NEED_Q16 = 4, SL_NEED_T8 = 8 };
+/* Forms of the same input; a weight format asks for some of them (sl_panel.needs): as it is; in 8 bits with a scale for
+ * each group of 32, in 8 bits with one scale for each row, those 8 bits widened; rounded to 8-bit floats with a scale
+ * for each SL_E4M3_GROUP columns, with one that is a power of two, or with one for each row. Of the two forms in 8 bits
+ * there is one, and so of the three that are rounded; where several are asked for, the first serves all. */
+enum {
+    SL_NEED_F32 = 1,
+    SL_NEED_Q8 = 2,
+    SL_NEED_Q16 = 4,
+    SL_NEED_T8 = 8,
+    SL_NEED_E4M3 = 16,
+    SL_NEED_E4M3_POWER = 32,
+    SL_NEED_E4M3_TOKEN = 64,
+    SL_NEED_ROUNDED = SL_NEED_E4M3 | SL_NEED_E4M3_POWER | SL_NEED_E4M3_TOKEN,
+};
 
 /* T rows of activations in the forms that were asked for; the rest is NULL.
  * Group g of a row holds elements 32g .. 32g+31: x is about d * q.
  * Rows of q8 and q16 have 32 * G elements, padded with zeros, so K needs no multiple. */
 typedef struct sl_act {
     size_t T, K, G;
-    const float *f32; /* [T][ldf] */
-    size_t ldf;       /* row stride of f32 in elements */
-    int8_t *q8;       /* [T][32 G], within -127..127 */
-    int16_t *q16;     /* the same numbers, widened */
-    float *d;         /* [T][G] scale: absmax / 127 of the group */
-    bool token;       /* all groups of a row have its scale: absmax of the row / 127 */
-    int16_t *half;    /* [T][G][2] sums of the q of a group's two halves */
-    int16_t *eight;   /* [T][G][2] 8 times the sum of the q at k % 4 < 2, and of the others */
-    float *dsum;      /* [T][G] d * sum of the group's q */
+    const float *f32;  /* [T][ldf] */
+    size_t ldf;        /* row stride of f32 in elements */
+    int8_t *q8;        /* [T][32 G], within -127..127 */
+    int16_t *q16;      /* the same numbers, widened */
+    float *d;          /* [T][G] scale: absmax / 127 of the group */
+    bool token;        /* all groups of a row have its scale: absmax of the row / 127 */
+    int16_t *half;     /* [T][G][2] sums of the q of a group's two halves */
+    int16_t *eight;    /* [T][G][2] 8 times the sum of the q at k % 4 < 2, and of the others */
+    float *dsum;       /* [T][G] d * sum of the group's q */
+    float *rounded;    /* [T][K] f32 after sl_round_e4m3_fn */
+    unsigned rounding; /* which of SL_NEED_ROUNDED that is */
 } sl_act;
 
 /* Fill q8, d, half, eight, dsum (and q16 unless NULL) for rows t0..t1 of act->f32.
  * q = round half to even of x / d; a group of zeros has d = 0. Not finite: the group's d
  * is NaN and its q 0, so that the fault shows in the result. With `token`: likewise of whole rows. */
 typedef void sl_quantize_fn(const sl_act *act, size_t t0, size_t t1);
+
+/* Round x [n], a group, to numbers e of E4M3 times a scale d, and multiply again: y[i] = d * e. d = absmax / 448, with
+ * `power` the smallest power of two from that on; e = x[i] / d to nearest, ties to even, at most 448, also below 2^-6,
+ * in steps of 2^-9; its sign is that of x. Where d is 0 all are 0; not finite: all are NaN. y may be x.
+ * Sources: act_quant in DeepSeek-V3's inference/kernel.py, whose groups of zeros are NaN, or have a least d;
+ * Micikevicius et al. 2022, arXiv 2209.05433, section 3. */
+typedef void sl_round_e4m3_fn(float *y, const float *x, size_t n, bool power);
 
 /* ---- linear: y = x W^T ------------------------------------------------------- */
 
@@ -226,6 +245,7 @@ typedef struct sl_kernels {
     sl_silu_fn *silu;
     sl_clamped_glu_fn *clamped_glu;
     sl_rope_fn *rope_half, *rope_adjacent;
+    sl_round_e4m3_fn *round_e4m3;
     sl_quantize_head_fn *quantize_head;
     sl_kv_write_fn *kv_write_k[SL_KV_LAYOUT_COUNT][SL_KV_COUNT], *kv_write_v[SL_KV_COUNT];
     sl_attn_scores_fn *attn_scores[SL_KV_LAYOUT_COUNT][SL_KV_COUNT];
@@ -236,6 +256,9 @@ typedef struct sl_kernels {
 
 /* Scalar everywhere, then each folder up to `ceiling` that this build has. Sets every slot. */
 void sl_kernels_init(sl_kernels *k, sl_isa ceiling);
+/* From here on weights that are 8-bit floats have their inputs in f32 as they are with SL_ACT_Q8 too: the same
+ * products, and nothing rounded. */
+void sl_kernels_keep_floats(sl_kernels *k);
 /* Kernel folders in this build, as a list for --version: "scalar avx2". */
 const char *sl_kernels_built(void);
 

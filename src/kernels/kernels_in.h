@@ -3,12 +3,28 @@
 #ifndef SL_KERNELS_KERNELS_IN_H
 #define SL_KERNELS_KERNELS_IN_H
 
+#include "base/num.h"
 #include "kernels/kernels.h"
 
 /* The 8-bit form that a format asks for. */
 static inline unsigned sl_need_8(sl_format f)
 {
     return f == SL_FORMAT_INT8_TOKEN ? SL_NEED_T8 : SL_NEED_Q8;
+}
+
+/* The form of f32 inputs that a format asks for where inputs are rounded. */
+static inline unsigned sl_need_rounded(sl_format f)
+{
+    return f == SL_FORMAT_F8_E4M3_128     ? SL_NEED_E4M3
+           : f == SL_FORMAT_F8_E4M3_UE8M0 ? SL_NEED_E4M3_POWER
+           : f == SL_FORMAT_F8_E4M3_TOKEN ? SL_NEED_E4M3_TOKEN
+                                          : SL_NEED_F32;
+}
+
+/* The smallest power of two that is not below d > 0, d below 2^127. */
+static inline float sl_power_from(float d)
+{
+    return sl_f32_from_bits((sl_f32_bits(d) + 0x007fffffu) & 0x7f800000u);
 }
 
 /* Where element c of token j lies in a page of keys. */

@@ -99,6 +99,12 @@ void sl_linear(const sl_kernels *k, sl_act_type act, float *y, size_t ldy, const
     assert(w->cols == x->K && ldy >= r1 - r0);
     if (r0 == r1 || t0 == t1)
         return;
+    sl_act rounded = *x; /* which f32 panels read as any rows of f32 */
+    if (p->needs & SL_NEED_ROUNDED) {
+        rounded.f32 = x->rounded;
+        rounded.ldf = x->K;
+        x = &rounded;
+    }
     if (t1 - t0 <= p->narrow_max)
         p->narrow(y, ldy, w, r0, r1, x, t0, t1);
     else

@@ -9,7 +9,10 @@ size_t sl_act_cut(sl_act *act, unsigned char *base, size_t T, size_t K, unsigned
 {
     const size_t G = sl_div_up(K, 32);
     size_t at = 0;
-    *act = (sl_act){ .T = T, .K = K, .G = G, .ldf = K, .token = needs & SL_NEED_T8 && !(needs & SL_NEED_Q8) };
+    *act = (sl_act){ .T = T, .K = K, .G = G, .ldf = K };
+    act->token = needs & SL_NEED_T8 && !(needs & SL_NEED_Q8);
+    act->rounding = needs & SL_NEED_ROUNDED;
+    act->rounding &= 0u - act->rounding; /* the first */
 #define CUT(field, type, n)                                                                                            \
     do {                                                                                                               \
         act->field = base ? (type *)(void *)(base + at) : NULL;                                                        \
@@ -26,8 +29,22 @@ size_t sl_act_cut(sl_act *act, unsigned char *base, size_t T, size_t K, unsigned
     }
     if (needs & SL_NEED_Q16)
         CUT(q16, int16_t, T * G * 32);
+    if (act->rounding)
+        CUT(rounded, float, T *K);
 #undef CUT
     return at;
+}
+
+void sl_act_fill(const sl_kernels *k, const sl_act *act, size_t t0, size_t t1)
+{
+    const size_t group = act->rounding == SL_NEED_E4M3_TOKEN ? act->K : SL_E4M3_GROUP;
+    const bool power = act->rounding == SL_NEED_E4M3_POWER;
+    if (act->q8)
+        k->quantize(act, t0, t1);
+    for (size_t t = t0; t < t1 && act->rounded; t++)
+        for (size_t at = 0; at < act->K; at += group)
+            k->round_e4m3(act->rounded + t * act->K + at, act->f32 + t * act->ldf + at, SL_MIN(group, act->K - at),
+                          power);
 }
 
 sl_act sl_act_row(const sl_act *act, size_t t, const float *x)
@@ -41,6 +58,8 @@ sl_act sl_act_part(const sl_act *act, size_t t, size_t k0, size_t k1, const floa
     assert(!act->token || k1 - k0 == act->K); /* its scale is that of all */
     const size_t g = t * act->G + k0 / 32;
     sl_act one = { .T = 1, .K = k1 - k0, .G = sl_div_up(k1 - k0, 32), .f32 = x, .ldf = k1 - k0, .token = act->token };
+    one.rounded = act->rounded && one.K == act->K ? act->rounded + t * act->K : NULL;
+    one.rounding = act->rounding;
     one.q8 = act->q8 ? act->q8 + g * 32 : NULL;
     one.q16 = act->q16 ? act->q16 + g * 32 : NULL;
     one.d = act->d ? act->d + g : NULL;
@@ -65,4 +84,6 @@ void sl_act_copy_row(sl_act *dst, size_t to, const sl_act *src, size_t from)
     }
     if (dst->q16 && src->q16)
         memcpy(dst->q16 + t * 32, src->q16 + f * 32, G * 32 * sizeof *dst->q16);
+    if (dst->rounded && src->rounded)
+        memcpy(dst->rounded + to * dst->K, src->rounded + from * src->K, src->K * sizeof *dst->rounded);
 }

@@ -135,10 +135,8 @@ static void prepare(const sl_op *op, sl_lane *lane, const sl_input *in, const sl
                 k->rms_norm(dst, in->K, x, in->K, op->norm.weight, 1, in->K, op->norm.eps);
             x = dst;
         }
-        if (act->q8) {
-            const sl_act one = sl_act_row(act, t, x);
-            k->quantize(&one, 0, 1);
-        }
+        const sl_act one = sl_act_row(act, t, x);
+        sl_act_fill(k, &one, 0, 1);
     }
 }
 

@@ -97,7 +97,7 @@ static size_t cut_shared(sl_shared *s, unsigned char *base, const sl_op *op, siz
     const sl_mixture *m = op->mixture;
     const size_t P = T * m->router.K;
     size_t at = 0;
-    if (inner_needs & SL_NEED_T8) /* kept until a row is complete */
+    if (inner_needs & (SL_NEED_T8 | SL_NEED_ROUNDED)) /* kept until a row is complete */
         inner_needs |= SL_NEED_F32;
     *s = (sl_shared){ 0 };
     s->mix = take(base, &at, T * sizeof *s->mix);
@@ -231,9 +231,9 @@ static const float *prepare(const sl_mix *c, sl_act *act, float *rows, size_t t0
         k->rms_norm(rows, c->D, x, c->D, c->op->norm.weight, t1 - t0, c->D, c->op->norm.eps);
         x = rows;
     }
-    for (size_t t = t0; t < t1 && act->q8; t++) {
+    for (size_t t = t0; t < t1; t++) {
         const sl_act one = sl_act_row(act, t, x + (t - t0) * c->D);
-        k->quantize(&one, 0, 1);
+        sl_act_fill(k, &one, 0, 1);
     }
     return x;
 }
@@ -563,16 +563,16 @@ static void down_run(sl_mix *c, size_t i, size_t end, size_t tokens)
     }
 }
 
-/* ---- inputs with one scale for a row -------------------------------------------- */
+/* ---- inputs with scales of more columns than a tile has ------------------------- */
 
-/* Rows of inner whose scale could not be known before all tiles of gate and up were there. */
+/* Rows of inner whose scales could not be known before all tiles of gate and up were there. */
 static void round_rows(sl_mix *c)
 {
     const size_t P = c->T * c->K, n = P + (c->m->shared_gate.data ? c->T : 0);
     for (size_t i; (i = sl_tiles_take(&c->lane->tiles[3])) < n;) {
         const sl_act *inner = i < P ? &c->all.inner : &c->all.shared_inner;
         const size_t row = i < P ? i : i - P;
-        c->env->k->quantize(inner, row, row + 1);
+        sl_act_fill(c->env->k, inner, row, row + 1);
     }
     sl_lane_barrier(c->lane, c->op);
 }
@@ -606,7 +606,7 @@ static void run(const sl_graph *g, const sl_op *op, sl_lane *lane)
     sl_lane_barrier(lane, op);
     if (lane->look.ahead)
         sl_look_wait(lane, down_ticket, op->layer);
-    if (c.all.inner.token)
+    if (sl_act_by_rows(&c.all.inner))
         round_rows(&c);
     const size_t tokens = down_tokens(m, c.T), n_blocks = sl_div_up(c.T, tokens);
     runs = (sl_runs){ 0 };

@@ -8,12 +8,12 @@
  *
  * Only what was picked is read: one token costs the rows of its K experts, and an expert with many tokens runs
  * through the wide kernels. Between the phases lies silu * up of each pick, in the form that the down matrices ask for
- * (8 bits, mostly; with one scale for a row, a fourth phase rounds complete rows); what comes out of down stays in the
- * thread that adds it up, in the order of a token's slots.
+ * (8 bits, mostly; with scales of more columns than a tile has, a fourth phase rounds complete rows); what comes out of
+ * down stays in the thread that adds it up, in the order of a token's slots.
  *
  * Workspace for steps of up to T tokens, with q(n) = 1.375 n bytes of 8-bit rows (n 4 with --act f32, 2 n more where a
- * panel wants 16 bits): T (q(D) + K q(F) + q(S)) shared, and for each thread 64 q(D) + 8 T K bytes and at most 1 MiB.
- * Nothing in it grows with E but lists of numbers. */
+ * panel wants 16 bits, 4 n more of inputs rounded to 8-bit floats): T (q(D) + K q(F) + q(S)) shared, and for each
+ * thread 64 q(D) + 8 T K bytes and at most 1 MiB. Nothing in it grows with E but lists of numbers. */
 #ifndef SL_MODULE_MIXTURE_H
 #define SL_MODULE_MIXTURE_H
 

@@ -61,8 +61,7 @@ static void run_experts(const sl_graph *g, const sl_op *op, sl_lane *lane)
         const unsigned needs = sl_linear_needs(k, lane->env->act, w->format, 1);
         const size_t at = sl_act_cut(&act, lane->scratch, 1, w->cols, needs, false);
         act.f32 = x;
-        if (act.q8)
-            k->quantize(&act, 0, 1);
+        sl_act_fill(k, &act, 0, 1);
         sl_linear(k, lane->env->act, y, w->rows, w, 0, w->rows, &act, 0, 1, (unsigned char *)lane->scratch + at);
         if (bias)
             k->add(y, y, bias + expert * w->rows, w->rows);
@@ -77,7 +76,8 @@ static size_t experts_scratch(const sl_graph *g, const sl_op *op, const sl_env *
     const size_t cols = matrices(op)->cols;
     sl_act act = { 0 };
     (void)g;
-    return sl_act_cut(&act, NULL, 1, cols, SL_NEED_Q8 | SL_NEED_Q16, false) + sl_linear_scratch(env->k, cols);
+    return sl_act_cut(&act, NULL, 1, cols, SL_NEED_Q8 | SL_NEED_Q16 | SL_NEED_ROUNDED, false) +
+           sl_linear_scratch(env->k, cols);
 }
 
 static void run_combine(const sl_graph *g, const sl_op *op, sl_lane *lane)

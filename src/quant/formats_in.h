@@ -55,7 +55,10 @@ bool sl_scale_ok_MXFP4_SPLIT(const sl_tensor *t, size_t r, size_t k);
     X(GPTQ8, sl_group_GPTQ8, false)                                                                                    \
     X(GPTQ8_ANY, NULL, false)                                                                                          \
     X(AWQ4, sl_group_AWQ4, true)                                                                                       \
-    X(F8_E4M3, NULL, false)
+    X(F8_E4M3, NULL, false)                                                                                            \
+    X(F8_E4M3_128, NULL, false)                                                                                        \
+    X(F8_E4M3_UE8M0, NULL, false)                                                                                      \
+    X(F8_E4M3_TOKEN, NULL, false)
 #define SL_SCALED(name, group, minima)                                                                                 \
     void sl_decode_##name(float *out, const sl_tensor *t, size_t r, size_t k0, size_t k1);
 SL_SCALED_LIST(SL_SCALED)

@@ -25,3 +25,18 @@ void sl_decode_F8_E4M3(float *out, const sl_tensor *t, size_t r, size_t k0, size
     for (size_t k = k0; k < k1; k++)
         out[k - k0] = from_e4m3(p[k]) * sl_scales_at(&t->scales, r, sl_scales_group(&t->scales, k));
 }
+
+void sl_decode_F8_E4M3_128(float *out, const sl_tensor *t, size_t r, size_t k0, size_t k1)
+{
+    sl_decode_F8_E4M3(out, t, r, k0, k1);
+}
+
+void sl_decode_F8_E4M3_UE8M0(float *out, const sl_tensor *t, size_t r, size_t k0, size_t k1)
+{
+    sl_decode_F8_E4M3(out, t, r, k0, k1);
+}
+
+void sl_decode_F8_E4M3_TOKEN(float *out, const sl_tensor *t, size_t r, size_t k0, size_t k1)
+{
+    sl_decode_F8_E4M3(out, t, r, k0, k1);
+}

@@ -322,10 +322,10 @@ static bool of_group(const shape *s, size_t t, size_t k)
 static void make_acts(ca *c, product *p, unsigned needs)
 {
     const shape *s = p->s;
-    const size_t G = sl_div_up(s->K, SL_GROUP), ldf = s->K + s->K % 3;
+    const size_t G = sl_div_up(s->K, SL_GROUP), ldf = needs & SL_NEED_F32 ? s->K + s->K % 3 : s->K;
     sl_act *x = &p->x;
     *x = (sl_act){ .T = s->T, .K = s->K, .G = G, .ldf = ldf };
-    if (needs & SL_NEED_F32) {
+    if (needs & (SL_NEED_F32 | SL_NEED_ROUNDED)) {
         float *f = ca_buf(c, ((s->T - 1) * ldf + s->K) * sizeof *f);
         for (size_t t = 0; t < s->T; t++) {
             ca_fill(c, f + t * ldf, s->K, CA_PLAIN);
@@ -337,7 +337,7 @@ static void make_acts(ca *c, product *p, unsigned needs)
                                                                        : *v;
             }
         }
-        x->f32 = f;
+        *(needs & SL_NEED_F32 ? (float **)&x->f32 : &x->rounded) = f;
     }
     if (!(needs & (SL_NEED_Q8 | SL_NEED_T8)))
         return;
@@ -392,11 +392,12 @@ static double reference(const product *p, size_t t, size_t r, double *size)
     const shape *s = p->s;
     const sl_act *x = &p->x;
     const float *w = p->values + r * s->K, *parts = p->parts + r * s->K;
+    const float *floats = x->f32 ? x->f32 : x->rounded;
     double sum = 0;
     *size = 0;
     for (size_t k = 0; k < s->K; k++) {
         const size_t i = t * x->G * SL_GROUP + k;
-        const double a = x->q8 ? (double)x->d[i / SL_GROUP] * x->q8[i] : x->f32[t * x->ldf + k];
+        const double a = x->q8 ? (double)x->d[i / SL_GROUP] * x->q8[i] : floats[t * x->ldf + k];
         sum += w[k] * a;
         *size += parts[k] * fabs(a);
     }
@@ -474,11 +475,13 @@ static void same_blocks(ca *c, const product *p, size_t block)
     const sl_panel *panel = &p->k.panel[s->format][s->act];
     const size_t r = s->R > 9 ? 7 : 0, rows = SL_MIN(SL_PANEL_ROWS, s->R - r);
     float y[TOKENS_MAX * SL_PANEL_ROWS];
+    sl_act x = p->x;
+    x.f32 = x.f32 ? x.f32 : x.rounded;
     memset(y, CA_CANARY, sizeof y);
     for (size_t k0 = 0; k0 < s->K; k0 += block) {
         const size_t k1 = SL_MIN(s->K, k0 + block);
         panel->decode(p->scratch, &p->w, r, s->R, k0, k1);
-        panel->micro(y, SL_PANEL_ROWS, p->scratch, rows, k0, k1, &p->x, 0, s->T, k0 == 0);
+        panel->micro(y, SL_PANEL_ROWS, p->scratch, rows, k0, k1, &x, 0, s->T, k0 == 0);
     }
     for (size_t t = 0; t < s->T; t++)
         ca_same(c, "by blocks of columns", y + t * SL_PANEL_ROWS, p->y + t * p->ldy + r, rows, sizeof *y);
@@ -584,6 +587,8 @@ static void check_format(ca *c, shape s)
     }
 
     s.kind = DATA_PLAIN;
+    if (!sl_quant_get(s.format)->group && s.act != SL_ACT_F32)
+        return;
     if (s.act == SL_ACT_F32) {
         s.R = 11, s.K = s.T = block == 1 ? 77 : sl_round_up(96, block), s.kind = DATA_UNIT;
         ca_case(c, check_decoded, &s, "linear %s decoded", name);
@@ -596,6 +601,15 @@ static void check_format(ca *c, shape s)
         }
 }
 
+/* The same functions as in another slot. */
+static bool once_more(ca *c, const shape *s)
+{
+    const sl_panel *p = &c->k->panel[s->format][s->act];
+    if (p->needs & SL_NEED_ROUNDED)
+        return c->bench;
+    return (s->act != SL_ACT_F32 && !sl_quant_get(s->format)->group) || s->format > SL_FORMAT_F8_E4M3;
+}
+
 void check_linear(ca *c)
 {
     for (size_t f = 0; f < SL_FORMAT_COUNT; f++)
@@ -603,8 +617,8 @@ void check_linear(ca *c)
             const shape s = { .format = (sl_format)f, .act = (sl_act_type)a };
             if (!CA_NEW(c, panel[f][a].micro) && !CA_NEW(c, panel[f][a].decode))
                 continue;
-            if (!sl_quant_get(s.format)->group && a != SL_ACT_F32)
-                continue; /* the same slot once more */
+            if (once_more(c, &s))
+                continue;
             if (c->bench)
                 bench_format(c, s);
             else

@@ -106,7 +106,7 @@ static void make_f8(ca *c, sl_tensor *w, bool ones)
 
 void ca_packed(ca *c, sl_tensor *w, ca_byte_fn *byte, const void *arg, bool ones)
 {
-    if (w->format == SL_FORMAT_F8_E4M3)
+    if (w->format >= SL_FORMAT_F8_E4M3)
         make_f8(c, w, ones);
     else
         make_packed(c, w, byte, arg, ones);

@@ -1,5 +1,5 @@
 /* quantize.c - activations to 8 bits: the same integers and the same bits of the scales as
- * the formula in kernels.h, written out once more. */
+ * the formula in kernels.h, written out once more; and to 8-bit floats: as a search among all of them. */
 #include "checkasm.h"
 
 #include <math.h>
@@ -158,8 +158,102 @@ static void check_shape(ca *c, const void *arg)
     ca_time(c, run, &a, (double)all * GROUP * (s->q16 ? 7 : 5), 0);
 }
 
+/* ---- to 8-bit floats ----------------------------------------------------------- */
+
+/* v >= 0: the nearest of all numbers that there are, of two the one whose code is even. */
+static float nearest_e4m3(float v)
+{
+    double best = INFINITY, number = 0;
+    for (int code = 0; code < 127; code++) {
+        const double m = code & 7, n = code < 8 ? ldexp(m, -9) : ldexp(8 + m, (code >> 3) - 10);
+        const double off = fabs((double)v - n);
+        if (off < best || (off == best && code % 2 == 0)) {
+            best = off;
+            number = n;
+        }
+    }
+    return (float)number;
+}
+
+typedef struct e4m3_call {
+    const ca *c;
+    float *y, *x;
+    size_t n;
+    bool power;
+} e4m3_call;
+
+static void run_e4m3(void *arg)
+{
+    const e4m3_call *a = arg;
+    a->c->k->round_e4m3(a->y, a->x, a->n, a->power);
+}
+
+/* What plain rows rarely have, in groups whose scale is 1: ties, subnormals, numbers that vanish. */
+static void plant_e4m3(ca *c, float *x, size_t n)
+{
+    x[0] = -448.0f;
+    for (size_t i = 1; i < n; i++) {
+        const double step = ldexp(1, (int)(ca_rand(c) % 15) - 9), m = (double)(ca_rand(c) % 16);
+        x[i] = (float)((i % 2 ? step : -step) * (m + 0.5));
+    }
+}
+
+static void check_e4m3(ca *c, const void *arg)
+{
+    const shape *s = arg;
+    e4m3_call a = { c, ca_buf(c, s->K * sizeof(float)), ca_buf(c, s->K * sizeof(float)), s->K, s->token };
+    float *want = ca_buf(c, s->K * sizeof *want);
+    ca_fill(c, a.x, s->K, s->kind);
+    if (!c->bench)
+        switch (s->T) {
+        case 1:
+            plant_e4m3(c, a.x, s->K);
+            break;
+        case 2:
+            memset(a.x, 0, s->K * sizeof *a.x);
+            break;
+        case 3:
+            a.x[s->K / 2] = s->K % 2 ? NAN : -INFINITY;
+            break;
+        case 4:
+            for (size_t i = 0; i < s->K; i++) /* the scale is 1 or 2 times the smallest number, or 0 */
+                a.x[i] = (float)((double)(ca_rand(c) % 800) * 0x1p-149);
+            break;
+        default:
+            break;
+        }
+    float top = 0;
+    bool finite = true;
+    for (size_t i = 0; i < s->K; i++) {
+        finite = finite && isfinite(a.x[i]);
+        top = fmaxf(top, fabsf(a.x[i]));
+    }
+    float d = finite ? top / 448 : NAN;
+    for (int e = -126; s->token && d > 0 && e < 128; e++)
+        if (ldexp(1, e) >= (double)d) {
+            d = (float)ldexp(1, e);
+            break;
+        }
+    for (size_t i = 0; i < s->K; i++)
+        want[i] = !(d > 0) ? d : d * copysignf(nearest_e4m3(fminf(fabsf(a.x[i]) / d, 448)), a.x[i]);
+    run_e4m3(&a);
+    same_floats(c, "y", a.y, want, s->K);
+    ca_time(c, run_e4m3, &a, (double)s->K * 12, 0);
+    memcpy(a.y, a.x, s->K * sizeof *a.x);
+    c->k->round_e4m3(a.y, a.y, s->K, s->token);
+    same_floats(c, "y that was x", a.y, want, s->K);
+}
+
 void check_quantize(ca *c)
 {
+    for (const size_t *K = ca_widths_of(c); *K && CA_NEW(c, round_e4m3); K++)
+        for (int kind = 0; kind < (c->bench ? 1 : CA_KIND_COUNT + 4); kind++) {
+            shape s = { .K = *K, .kind = kind < CA_KIND_COUNT ? (ca_kind)kind : CA_PLAIN };
+            s.T = kind < CA_KIND_COUNT ? 0 : (size_t)(kind - CA_KIND_COUNT + 1);
+            ca_case(c, check_e4m3, &s, "round e4m3 K=%zu kind=%d", *K, kind);
+            s.token = true; /* here: by powers of two */
+            ca_case(c, check_e4m3, &s, "round e4m3 by powers K=%zu kind=%d", *K, kind);
+        }
     if (!CA_NEW(c, quantize))
         return;
     for (const size_t *K = ca_widths_of(c); *K; K++)

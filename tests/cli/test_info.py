@@ -43,6 +43,14 @@ class Info(unittest.TestCase):
             self.assertIn(word, text)
         self.assertIn("blk.0.attn_q.weight", good("info", LLAMA, "--tensors").text)
 
+    def test_rounded_inputs(self):
+        """Of floats: if asked for, not by default."""
+        folder = f"{DATA}/hf_quant/deepseek_v3_fp8"
+        self.assertIn("F8_E4M3_128", good("info", folder, "--json").json["formats"])
+        for act, says in (("auto", "activations f32\n"), ("f32", "activations f32\n"),
+                          ("int8", "activations int8 (f32 for BF16 weights) (f32 rounded to FP8 for F8_E4M3_128 weights)\n")):
+            self.assertIn(says, good("info", folder, "--act", act).text)
+
     def test_latent_attention(self):
         folder = f"{DATA}/hf/deepseek_v3/f32"  # 3 layers, rows of 24 + 16
         for kv_type, row in [("f32", 160), ("f16", 80), ("bf16", 80), ("int8", 44)]:

@@ -45,6 +45,8 @@ void golden_load(golden *g, const char *dir)
         snprintf(path, sizeof path, "%s/golden/%s", dir, rounded);
         assert_true(npy_load(&out->logits_actq, path));
         assert_true(out->logits_actq.count == out->logits.count);
+        out->greedy_actq_min_margin = (float)json_number_value(json_object_get(p, "greedy_actq_min_margin"));
+        assert_int_equal(read_ids(json_object_get(p, "greedy_actq"), out->greedy_actq), out->n_greedy);
     }
     json_decref(manifest);
 }

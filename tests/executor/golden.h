@@ -13,8 +13,9 @@ typedef struct golden_prompt {
     char name[16];
     size_t n_ids, n_greedy;
     int32_t ids[GOLDEN_IDS_MAX], greedy[GOLDEN_IDS_MAX];
-    float greedy_min_margin, max_abs_logit;
-    npy logits;      /* [n_ids][vocab] */
+    float greedy_min_margin, greedy_actq_min_margin, max_abs_logit;
+    npy logits;                          /* [n_ids][vocab] */
+    int32_t greedy_actq[GOLDEN_IDS_MAX]; /* [n_greedy] of a run with rounded inputs, if there is one */
     npy logits_actq; /* likewise, inputs of the quantised matrices rounded as the checkpoint asks; or empty */
 } golden_prompt;
 

@@ -13,10 +13,12 @@
 #define AWQ(more)   "{\"quant_method\": \"awq\", \"bits\": 4, \"group_size\": 32, \"version\": \"gemm\"" more "}"
 #define FP8(more)   "{\"quant_method\": \"fp8\"" more "}"
 #define BLOCKS      ", \"weight_block_size\": [128, 128]"
-#define CT(weights)                                                                                                    \
+#define CT_INPUTS(weights, inputs)                                                                                     \
     "{\"quant_method\": \"compressed-tensors\", \"format\": \"float-quantized\", \"config_groups\": {\"g\": "          \
     "{\"targets\": [\"Linear\"], \"weights\": {\"type\": \"float\", \"num_bits\": 8" weights                           \
-    "}, \"input_activations\": {\"type\": \"float\", \"num_bits\": 8, \"dynamic\": false}}}}"
+    "}, \"input_activations\": {\"type\": \"float\", \"num_bits\": 8" inputs "}}}}"
+#define CT(weights) CT_INPUTS(weights, ", \"dynamic\": false")
+#define DYNAMIC     ", \"dynamic\": true"
 
 /* A module of 16 outputs and 64 inputs. */
 #define G_WEIGHT "qweight I32 8,16;"
@@ -86,7 +88,17 @@ static void accepted(void **state)
         { FP8(", \"activation_scheme\": \"static\""), F_WEIGHT "weight_scale F32 1;input_scale F32 1;",
           SL_FORMAT_F8_E4M3, 0, 1, 0 },
         { FP8(BLOCKS ", \"activation_scheme\": \"dynamic\", \"modules_to_not_convert\": [\"mm\"]"),
-          F_WEIGHT "weight_scale_inv F32 1,1;", SL_FORMAT_F8_E4M3, 128, 128, 0 },
+          F_WEIGHT "weight_scale_inv F32 1,1;", SL_FORMAT_F8_E4M3_128, 128, 128, 0 },
+        /* inputs that are rounded in another way than in 128 columns stay as they are */
+        { FP8(", \"weight_block_size\": [8, 32], \"activation_scheme\": \"dynamic\""),
+          F_WEIGHT "weight_scale_inv BF16 2,2;", SL_FORMAT_F8_E4M3, 32, 8, 0 },
+        { FP8(", \"weight_block_size\": [64, 128], \"activation_scheme\": \"dynamic\""),
+          F_WEIGHT "weight_scale_inv F32 1,1;", SL_FORMAT_F8_E4M3_128, 128, 64, 0 },
+        { FP8(", \"activation_scheme\": \"dynamic\""), F_WEIGHT "weight_scale F32 16,1;", SL_FORMAT_F8_E4M3, 0, 1, 0 },
+        { FP8(BLOCKS ", \"activation_scheme\": \"dynamic\", \"scale_fmt\": \"ue8m0\""),
+          F_WEIGHT "weight_scale_inv F32 1,1;", SL_FORMAT_F8_E4M3_UE8M0, 128, 128, 0 },
+        { FP8(BLOCKS ", \"activation_scheme\": \"static\""), F_WEIGHT "weight_scale_inv F32 1,1;input_scale F32 1;",
+          SL_FORMAT_F8_E4M3, 128, 128, 0 },
         { FP8(", \"modules_to_not_convert\": [\"m\"]"), "weight BF16 16,64;", SL_FORMAT_BF16, 0, 0, 0 },
         { AWQ(", \"modules_to_not_convert\": [\"visual\", \"x.m\", \"m.x\"]"), A_WEIGHT G_ZEROS G_SCALES,
           SL_FORMAT_AWQ4, 32, 1, 0 },
@@ -95,6 +107,19 @@ static void accepted(void **state)
         { CT(", \"strategy\": \"channel\""), F_WEIGHT "weight_scale BF16 16,1;", SL_FORMAT_F8_E4M3, 0, 1, 0 },
         { CT(", \"strategy\": \"block\", \"block_structure\": [8, 32]"), F_WEIGHT "weight_scale F32 2,2;",
           SL_FORMAT_F8_E4M3, 32, 8, 0 },
+        { CT_INPUTS(", \"strategy\": \"channel\"", DYNAMIC ", \"strategy\": \"token\", \"symmetric\": true"),
+          F_WEIGHT "weight_scale BF16 16,1;", SL_FORMAT_F8_E4M3_TOKEN, 0, 1, 0 },
+        { CT_INPUTS(", \"strategy\": \"block\", \"block_structure\": [128, 128]",
+                    DYNAMIC ", \"strategy\": \"group\", \"group_size\": 128"),
+          F_WEIGHT "weight_scale F32 1,1;", SL_FORMAT_F8_E4M3_128, 128, 128, 0 },
+        { CT_INPUTS(", \"strategy\": \"channel\"", DYNAMIC ", \"strategy\": \"group\", \"group_size\": 64"),
+          F_WEIGHT "weight_scale BF16 16,1;", SL_FORMAT_F8_E4M3, 0, 1, 0 },
+        { CT_INPUTS(", \"strategy\": \"channel\"", DYNAMIC ", \"strategy\": \"token\", \"symmetric\": false"),
+          F_WEIGHT "weight_scale BF16 16,1;", SL_FORMAT_F8_E4M3, 0, 1, 0 },
+        { CT_INPUTS(", \"strategy\": \"channel\"", ", \"dynamic\": \"local\", \"strategy\": \"token\""),
+          F_WEIGHT "weight_scale BF16 16,1;", SL_FORMAT_F8_E4M3, 0, 1, 0 },
+        { CT_INPUTS(", \"strategy\": \"tensor\"", DYNAMIC ", \"strategy\": \"tensor\""),
+          F_WEIGHT "weight_scale BF16 1;", SL_FORMAT_F8_E4M3, 0, 1, 0 },
     };
     hf_build b = { 0 };
     (void)state;
@@ -204,6 +229,7 @@ static void refused(void **state)
         { "null", "w_blocks U8 2,2,16;w_scales U8 2,2;", SL_EFORMAT, "module m.w has blocks, but config.json" },
         { CT(", \"strategy\": \"group\""), F_WEIGHT, SL_EUNSUPPORTED, "\"group\" is not supported; tensor, channel" },
         { CT(", \"strategy\": \"block\", \"block_structure\": [8, 31]"), "", SL_EUNSUPPORTED, "block_structure" },
+        { CT_INPUTS("", DYNAMIC ", \"strategy\": \"group\", \"group_size\": \"x\""), "", SL_EFORMAT, "group_size" },
         { CT(", \"strategy\": \"channel\""), "weight I8 16,64;weight_scale F32 16,1;", SL_EFORMAT, "weight is I8" },
     };
     hf_build b = { 0 };

@@ -66,11 +66,10 @@ static sl_tensor tensor(model *m, sl_format format, size_t rows, size_t cols)
     static const struct {
         sl_format format;
         size_t block, bytes;
-    } sizes[] = { { SL_FORMAT_F32, 1, 4 },
-                  { SL_FORMAT_BF16, 1, 2 },
-                  { SL_FORMAT_Q8_0, 32, 34 },
-                  { SL_FORMAT_Q4_0, 32, 18 },
-                  { SL_FORMAT_INT8_TOKEN, 32, 32 } };
+    } sizes[] = { { SL_FORMAT_F32, 1, 4 },           { SL_FORMAT_BF16, 1, 2 },         { SL_FORMAT_Q8_0, 32, 34 },
+                  { SL_FORMAT_Q4_0, 32, 18 },        { SL_FORMAT_INT8_TOKEN, 32, 32 }, { SL_FORMAT_F8_E4M3_128, 1, 1 },
+                  { SL_FORMAT_F8_E4M3_UE8M0, 1, 1 }, { SL_FORMAT_F8_E4M3_TOKEN, 1, 1 } };
+    const bool e4m3 = format >= SL_FORMAT_F8_E4M3;
     sl_tensor t = { .format = format, .rows = rows, .cols = cols };
     for (size_t i = 0; i < SL_COUNT(sizes); i++)
         if (sizes[i].format == format)
@@ -85,6 +84,8 @@ static sl_tensor tensor(model *m, sl_format format, size_t rows, size_t cols)
         } else if (format == SL_FORMAT_BF16) {
             const uint16_t h = sl_bf16_from_f32(x);
             memcpy(data + 2 * i, &h, 2);
+        } else if (e4m3) {
+            data[i] = (unsigned char)(sl_rng_u64(8, m->draws++) & 0xbf); /* below 2 */
         } else if (format == SL_FORMAT_INT8_TOKEN) {
             data[i] = (unsigned char)sl_rng_u64(8, m->draws++);
         } else {
@@ -96,10 +97,10 @@ static sl_tensor tensor(model *m, sl_format format, size_t rows, size_t cols)
         }
     }
     t.data = data;
-    if (format == SL_FORMAT_INT8_TOKEN) { /* a scale for each row */
+    if (e4m3 || format == SL_FORMAT_INT8_TOKEN) { /* a scale for each row */
         float *scale = keep(m, rows * sizeof *scale);
         for (size_t r = 0; r < rows; r++)
-            scale[r] = (float)(std / 40 * (1.0 + (double)(r % 3)));
+            scale[r] = (float)(std / (e4m3 ? 0.5 : 40) * (1.0 + (double)(r % 3)));
         t.scales =
             (sl_scales){ .scale = scale, .type = SL_SCALE_F32, .row_bytes = sizeof *scale, .rows = 1, .group = cols };
     }
@@ -384,6 +385,18 @@ static const shape shapes[] = {
       .format = SL_FORMAT_INT8_TOKEN,
       .down = SL_FORMAT_INT8_TOKEN },
     { .D = 64, .E = 4, .K = 2, .F = 192, .T = 30, .format = SL_FORMAT_Q8_0, .down = SL_FORMAT_INT8_TOKEN },
+    { .D = 160,
+      .E = 6,
+      .K = 2,
+      .F = 144,
+      .S = 144,
+      .T = 45,
+      .format = SL_FORMAT_F8_E4M3_128,
+      .down = SL_FORMAT_F8_E4M3_128 },
+    { .D = 70, .E = 4, .K = 2, .F = 161, .T = 30, .format = SL_FORMAT_F8_E4M3_TOKEN, .down = SL_FORMAT_F8_E4M3_TOKEN },
+    { .D = 64, .E = 4, .K = 2, .F = 130, .T = 9, .format = SL_FORMAT_F8_E4M3_UE8M0, .down = SL_FORMAT_F8_E4M3_UE8M0 },
+    { .D = 64, .E = 4, .K = 2, .F = 160, .T = 30, .format = SL_FORMAT_Q8_0, .down = SL_FORMAT_F8_E4M3_128 },
+    { .D = 160, .E = 4, .K = 3, .F = 96, .T = 30, .format = SL_FORMAT_F8_E4M3_128, .down = SL_FORMAT_Q8_0 },
 };
 
 static void one_meaning_the_same_bits(void **state)

@@ -15,6 +15,7 @@ void sl_kernels_init_avx2(sl_kernels *k)
     k->quantize = sl_quantize_avx2;
     k->rope_half = sl_rope_half_avx2;
     k->rope_adjacent = sl_rope_adjacent_avx2;
+    k->round_e4m3 = sl_round_e4m3_avx2;
     k->quantize_head = sl_quantize_head_avx2;
 #define WRITE(TYPE, name)                                                                                              \
     k->kv_write_k[SL_KV_GROUPED][SL_KV_##TYPE] = sl_kv_write_k_##name##_avx2;                                          \

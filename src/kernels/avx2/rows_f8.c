@@ -124,11 +124,14 @@ static void narrow(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r
 
 void sl_linear_init_avx2_f8(sl_kernels *k)
 {
-    for (size_t act = 0; act < SL_ACT_COUNT; act++) {
-        sl_panel *p = &k->panel[SL_FORMAT_F8_E4M3][act];
-        p->decode = decode;
-        p->narrow = narrow;
-        p->narrow_needs = SL_NEED_F32;
-        p->narrow_max = NARROW_MAX;
-    }
+    static const sl_format formats[] = { SL_FORMAT_F8_E4M3, SL_FORMAT_F8_E4M3_128, SL_FORMAT_F8_E4M3_UE8M0,
+                                         SL_FORMAT_F8_E4M3_TOKEN };
+    for (size_t f = 0; f < SL_COUNT(formats); f++)
+        for (size_t act = 0; act < SL_ACT_COUNT; act++) {
+            sl_panel *p = &k->panel[formats[f]][act];
+            p->decode = decode;
+            p->narrow = narrow;
+            p->needs = p->narrow_needs = act == SL_ACT_Q8 ? sl_need_rounded(formats[f]) : SL_NEED_F32;
+            p->narrow_max = NARROW_MAX;
+        }
 }

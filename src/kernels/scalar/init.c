@@ -15,6 +15,7 @@ void sl_kernels_init_scalar(sl_kernels *k)
     k->quantize = sl_quantize_scalar;
     k->rope_half = sl_rope_half_scalar;
     k->rope_adjacent = sl_rope_adjacent_scalar;
+    k->round_e4m3 = sl_round_e4m3_scalar;
     k->quantize_head = sl_quantize_head_scalar;
 /* In the token layout a key lies as a value does. */
 #define KV(TYPE, name)                                                                                                 \

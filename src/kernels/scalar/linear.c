@@ -82,12 +82,12 @@ static void micro_groups(float *y, size_t ldy, const void *panel, size_t rows, s
 
 void sl_linear_init_scalar(sl_kernels *k)
 {
-    const sl_panel f32 = { .name = "f32 x8",
-                           .needs = SL_NEED_F32,
-                           .group_bytes = SL_PANEL_ROWS * SL_GROUP * sizeof(float),
-                           .k_block = 1024,
-                           .decode = decode_f32,
-                           .micro = micro_f32 };
+    sl_panel f32 = { .name = "f32 x8",
+                     .needs = SL_NEED_F32,
+                     .group_bytes = SL_PANEL_ROWS * SL_GROUP * sizeof(float),
+                     .k_block = 1024,
+                     .decode = decode_f32,
+                     .micro = micro_f32 };
     sl_panel whole = { .name = "int x8",
                        .needs = SL_NEED_Q8,
                        .group_bytes = SL_PANEL_ROWS * sizeof(sl_quant_group),
@@ -95,7 +95,9 @@ void sl_linear_init_scalar(sl_kernels *k)
                        .decode = decode_groups,
                        .micro = micro_groups };
     for (size_t f = 0; f < SL_FORMAT_COUNT; f++) {
+        f32.needs = SL_NEED_F32;
         k->panel[f][SL_ACT_F32] = f32;
+        f32.needs = sl_need_rounded((sl_format)f);
         whole.needs = sl_need_8((sl_format)f);
         k->panel[f][SL_ACT_Q8] = sl_quant_get((sl_format)f)->group ? whole : f32;
     }

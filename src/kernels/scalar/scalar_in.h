@@ -12,6 +12,7 @@ sl_add_scaled_fn sl_add_scaled_scalar;
 sl_silu_fn sl_silu_scalar;
 sl_clamped_glu_fn sl_clamped_glu_scalar;
 sl_quantize_fn sl_quantize_scalar;
+sl_round_e4m3_fn sl_round_e4m3_scalar;
 sl_rope_fn sl_rope_half_scalar, sl_rope_adjacent_scalar;
 sl_quantize_head_fn sl_quantize_head_scalar;
 sl_kv_write_fn sl_kv_write_k_f32_scalar, sl_kv_write_k_f16_scalar, sl_kv_write_k_bf16_scalar, sl_kv_write_k_int8_scalar;
