@@ -8,7 +8,7 @@ scale for each group, w = scale * (q - 8). So answers may be compared across for
   make_hf.py --form gguf -o model.gguf                       Q4_0, which repeats the scale for each 32
 
 Forms: f32 (the values), gptq, awq, ct (compressed-tensors, pack-quantized), gguf. Matrices are made one by one; memory
-stays at a few of them. Needs numpy."""
+stays at a few of them. The vocabulary is the bytes and made-up words, so that an answer is a text. Needs numpy."""
 import argparse
 import json
 import os
@@ -18,7 +18,7 @@ import zlib
 import numpy as np
 
 import gguf
-from make_gguf import SHAPES
+from make_gguf import SHAPES, byte_letters
 
 SMALL = dict(hidden=256, layers=2, heads=4, kv_heads=2, head_dim=64, ffn=512, vocab=320, experts=6, used=2, expert_ffn=128)
 AWQ_ORDER = [0, 2, 4, 6, 1, 3, 5, 7]
@@ -113,7 +113,7 @@ def config(s, form, group):
          "mlp_only_layers": [], "model_type": "qwen3_moe", "moe_intermediate_size": s["expert_ffn"], "norm_topk_prob": True,
          "num_attention_heads": s["heads"], "num_experts": s["experts"], "num_experts_per_tok": s["used"],
          "num_hidden_layers": s["layers"], "num_key_value_heads": s["kv_heads"], "rms_norm_eps": 1e-6, "rope_theta": 1e6,
-         "tie_word_embeddings": False, "torch_dtype": "float16", "vocab_size": s["vocab"]}
+         "tie_word_embeddings": False, "torch_dtype": "float16", "vocab_size": s["vocab"], "eos_token_id": 0}
     weights = {"num_bits": 4, "type": "int", "symmetric": True, "strategy": "group", "group_size": group}
     quantization = {
         "gptq": {"quant_method": "gptq", "bits": 4, "group_size": group, "desc_act": False, "sym": True, "lm_head": False,
@@ -124,6 +124,21 @@ def config(s, form, group):
                "config_groups": {"group_0": {"targets": ["Linear"], "weights": weights}}},
     }
     return c | ({"quantization_config": quantization[form]} if form in quantization else {})
+
+
+def vocabulary(n):
+    """An end, the bytes, and words that no text becomes, since nothing is merged."""
+    return ["<|end|>", *byte_letters(), *(f"\u0120w{i}" for i in range(257, n))]
+
+
+def tokenizer(n):
+    level = {"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True, "use_regex": True}
+    end = {"id": 0, "content": "<|end|>", "single_word": False, "lstrip": False, "rstrip": False, "normalized": False, "special": True}
+    return {"version": "1.0", "truncation": None, "padding": None, "added_tokens": [end], "normalizer": None,
+            "pre_tokenizer": level, "post_processor": None, "decoder": level,
+            "model": {"type": "BPE", "dropout": None, "unk_token": None, "continuing_subword_prefix": None,
+                      "end_of_word_suffix": None, "fuse_unk": False, "byte_fallback": False,
+                      "vocab": {token: i for i, token in enumerate(vocabulary(n))}, "merges": []}}
 
 
 def write_folder(s, form, group, seed, out):
@@ -152,6 +167,8 @@ def write_folder(s, form, group, seed, out):
     os.remove(body)
     with open(os.path.join(out, "config.json"), "w") as f:
         json.dump(config(s, form, group), f, indent=1)
+    with open(os.path.join(out, "tokenizer.json"), "w") as f:
+        json.dump(tokenizer(s["vocab"]), f)
 
 
 def write_gguf(s, group, seed, out):
@@ -166,6 +183,13 @@ def write_gguf(s, group, seed, out):
         h.add(f"{arch}.{key}", gguf.U32, value)
     h.add(f"{arch}.attention.layer_norm_rms_epsilon", gguf.F32, 1e-6)
     h.add(f"{arch}.rope.freq_base", gguf.F32, 1e6)
+    h.add("tokenizer.ggml.model", gguf.STRING, "gpt2")
+    h.add("tokenizer.ggml.pre", gguf.STRING, "gpt-2")
+    h.add_array("tokenizer.ggml.tokens", gguf.STRING, vocabulary(s["vocab"]))
+    h.add_array("tokenizer.ggml.token_type", gguf.I32, [3] + [1] * (s["vocab"] - 1))
+    h.add_array("tokenizer.ggml.merges", gguf.STRING, [])
+    h.add("tokenizer.ggml.eos_token_id", gguf.U32, 0)
+    h.add("tokenizer.ggml.add_bos_token", gguf.BOOL, False)
     shapes = {}
     for _, name, rows, cols, _ in matrices(s):
         shapes[name] = (s["experts"], rows, cols) if "exps" in name else (rows, cols)

@@ -21,7 +21,7 @@ status=0
 for setup in "${setups[@]}"; do
     suites=()
     # Most tests walk all instruction sets themselves; these take the one of the environment.
-    [ "$setup" != scalar ] || suites=(--suite executor --suite models --suite cli)
+    [[ "$setup" != *scalar ]] || suites=(--suite executor --suite models --suite cli)
     rm -f "$build/meson-logs/testlog-$setup".*
     meson test -C "$build" --no-rebuild --print-errorlogs --setup "$setup" "${suites[@]}" "$@" < /dev/null || status=1
     [ ! -f "$build/meson-logs/testlog-$setup.json" ] || logs+=("$setup=$build/meson-logs/testlog-$setup.json")

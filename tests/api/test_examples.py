@@ -15,7 +15,7 @@ CHATML = ("{% for m in messages %}<|im_start|>{{ m.role }}\n{{ m.content }}<|im_
 
 
 def chat(model, request):
-    return subprocess.run([os.environ["CHAT"], model, request], capture_output=True, timeout=60, check=False)
+    return subprocess.run([os.environ["CHAT"], model, request], capture_output=True, timeout=300, check=False)
 
 
 class Chat(unittest.TestCase):

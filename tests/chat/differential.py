@@ -64,7 +64,7 @@ def make(rng, count, sources, contexts):
 
 def differs(program, template, context):
     line = json.dumps({"template": template, "context": context | {"strftime_now": reference.CLOCK}})
-    run = subprocess.run([program], input=line + "\n", capture_output=True, text=True, check=False, timeout=60)
+    run = subprocess.run([program], input=line + "\n", capture_output=True, text=True, check=False, timeout=600)
     ours = json.loads(run.stdout)
     want, _ = reference.render(template, context)
     return ours.get("text") != want and ("error" not in ours or want is not None) and not refusal(ours)

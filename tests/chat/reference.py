@@ -87,15 +87,16 @@ def timed_out(*_):
 
 
 def attempt(make, seconds=5):
-    """(text, None), or (None, the error): whatever Python raises is an error of the template."""
-    signal.signal(signal.SIGALRM, timed_out)
-    signal.setitimer(signal.ITIMER_REAL, seconds)
+    """(text, None), or (None, the error): whatever Python raises is an error of the template. The seconds are its own,
+    however busy the machine is."""
+    signal.signal(signal.SIGVTALRM, timed_out)
+    signal.setitimer(signal.ITIMER_VIRTUAL, seconds)
     try:
         return make(), None
     except Exception as e:  # RecursionError and TimeoutError included
         return None, e
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.setitimer(signal.ITIMER_VIRTUAL, 0)
 
 
 compiled = functools.lru_cache(ENV.from_string)

@@ -20,6 +20,7 @@ DATA = os.environ["TEST_DATA"]
 LLAMA = f"{DATA}/gguf/llama-small-Q4_0/llama-small-Q4_0.gguf"
 SMOLLM2 = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"),
                        "sluice/models/SmolLM2-135M-Instruct.Q4_1.gguf")
+SANITIZED = os.environ["SANITIZE"] != "none"
 EXACT = ["--act", "f32", "--kv-type", "f32"]
 
 needs_smollm2 = unittest.skipUnless(os.path.exists(SMOLLM2), "the default model is not here: tools/fetch-model.sh")
@@ -63,6 +64,11 @@ def good(*args, **more):
 def scalar():
     """Whether plain C kernels are all that this build, this CPU or SLUICE_CPU leaves."""
     return good("info", LLAMA, "--json").json["engine"]["isa"] == "scalar"
+
+
+def ordinary():
+    """Whether speed is that of a program that people run, in which a model of real size can be waited for."""
+    return not SANITIZED and not scalar()
 
 
 def ids_text(ids):

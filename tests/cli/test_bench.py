@@ -124,7 +124,7 @@ class Lines(unittest.TestCase):
     def talk(self, commands):
         text = "".join((c if isinstance(c, str) else json.dumps(c)) + "\n" for c in commands)
         p = subprocess.run([cli.SLUICE, "bench", LLAMA, "--serve-lines", "-q", "-t", "1"], input=text.encode(),
-                           capture_output=True, timeout=120, check=False)
+                           capture_output=True, timeout=300, check=False)
         self.assertEqual(p.returncode, 0, p.stderr)
         return [json.loads(line) for line in p.stdout.splitlines()]
 

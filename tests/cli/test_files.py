@@ -140,7 +140,7 @@ class CutWhileInUse(Files):
             p.stdin.flush()
             os.truncate(file, 0)
             p.stdin.write(b"1 2 3")
-            out, err = p.communicate(timeout=60)
+            out, err = p.communicate(timeout=300)
             return p.returncode, out, err.decode()
 
     def test_it_is_told(self):
@@ -158,7 +158,7 @@ class CutWhileInUse(Files):
                               stderr=subprocess.PIPE) as p:
             cli.until_it_catches(p.pid, signal.SIGBUS)
             p.send_signal(signal.SIGBUS)
-            self.assertEqual(p.communicate(timeout=60)[1], b"")
+            self.assertEqual(p.communicate(timeout=300)[1], b"")
             self.assertEqual(p.returncode, -signal.SIGBUS)
 
 

@@ -8,6 +8,7 @@ import sys
 import tempfile
 import unittest
 
+import cli
 from cli import LLAMA, SMOLLM2, good, needs_smollm2, sluice
 
 sys.path.insert(0, os.environ["BENCH_FOLDER"])
@@ -239,6 +240,7 @@ class Placement(unittest.TestCase):
         self.assertRegex(r.errors, r"(?m)^weights: .* in huge pages")
 
     @needs_smollm2
+    @unittest.skipUnless(cli.ordinary(), "the default model is slow on scalar kernels, and with a sanitizer")
     def test_a_file_in_huge_pages(self):
         """What was written lies in small pages; asked for huge ones, it is read again, to the same answer."""
         with tempfile.TemporaryDirectory() as folder:

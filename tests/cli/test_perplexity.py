@@ -145,7 +145,7 @@ class Base(unittest.TestCase):
 
 
 @cli.needs_smollm2
-@unittest.skipIf(cli.scalar(), "the default model's text takes minutes on scalar kernels")
+@unittest.skipUnless(cli.ordinary(), "the default model's text takes minutes on scalar kernels, and with a sanitizer")
 class DefaultModel(unittest.TestCase):
     text = f"{DATA}/smollm2/perplexity/text.txt"
     want = load_json(f"{DATA}/smollm2/manifest.json")["perplexity"]

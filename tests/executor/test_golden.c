@@ -1,4 +1,5 @@
-/* test_golden.c - logits and greedy tokens of tiny models against PyTorch, for every switch. */
+/* test_golden.c - logits and greedy tokens of tiny models against PyTorch, for every switch: each
+ * pair of their values, or every combination (setup `full`). */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -9,10 +10,10 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
-#include "base/cpu.h"
 #include "base/num.h"
 #include "executor/golden.h"
 #include "support/default_model.h"
+#include "support/full.h"
 #include "support/runner.h"
 
 static const char *const fixtures[] = {
@@ -114,40 +115,73 @@ static void compare(const fixture *f, const sl_engine_options *options, bound b,
     sl_engine_destroy(e);
 }
 
-/* Every combination of switches that must not change the answer. */
+/* ---- switches that must not change the answer ---------------------------------- */
+
+enum { FUSION, MODE, ATTN, MLA, LAYOUT, UBATCH, THREADS, N_SWITCHES };
+enum { COMBINATIONS = 4 * 2 * 2 * 3 }; /* of fusion, mode, attention and tokens in a step */
+
+static const uint8_t n_values[N_SWITCHES] = { 4, 2, 2, 3, 2, 3, 2 };
+
+/* Whatever two switches are set to, a row has both (pairs_are_covered). */
+static const uint8_t pairs[][N_SWITCHES] = {
+    { 0, 0, 1, 1, 1, 0, 0 }, { 1, 0, 1, 2, 1, 0, 1 }, { 2, 0, 1, 0, 1, 0, 1 }, { 3, 1, 0, 0, 0, 0, 0 },
+    { 0, 0, 0, 2, 1, 1, 1 }, { 1, 0, 1, 0, 1, 1, 0 }, { 2, 1, 1, 2, 0, 1, 0 }, { 3, 0, 1, 1, 0, 1, 0 },
+    { 0, 1, 0, 0, 0, 2, 0 }, { 1, 1, 0, 1, 0, 2, 0 }, { 2, 0, 0, 1, 0, 2, 1 }, { 3, 1, 1, 2, 1, 2, 1 },
+};
+
+static void pairs_are_covered(void **state)
+{
+    (void)state;
+    for (size_t a = 0; a < N_SWITCHES; a++)
+        for (size_t b = 0; b < a; b++)
+            for (size_t want = 0; want < (size_t)n_values[a] * n_values[b]; want++) {
+                size_t found = 0;
+                for (size_t i = 0; i < SL_COUNT(pairs); i++)
+                    found += (size_t)pairs[i][a] * n_values[b] + pairs[i][b] == want;
+                if (!found)
+                    fail_msg("switches %zu and %zu: no row has the pair %zu", a, b, want);
+            }
+}
+
+static void exact_with(const fixture *f, const uint8_t row[N_SWITCHES])
+{
+    static const char *const fusion[] = { "all", "none", "norm", "attn,ffn" }, *const mode[] = { "graph", "eager" };
+    static const char *const attn[] = { "flash", "plain" }, *const mla[] = { "auto", "absorbed", "expanded" };
+    static const char *const layout[] = { "grouped", "token" };
+    static const size_t ubatch[] = { 512, 7, 1 };
+    const sl_engine_options o = { .act = "f32",
+                                  .kv_type = "f32",
+                                  .kv_page = 16,
+                                  .fusion = fusion[row[FUSION]],
+                                  .mode = mode[row[MODE]],
+                                  .attn = attn[row[ATTN]],
+                                  .mla = mla[row[MLA]],
+                                  .kv_layout = layout[row[LAYOUT]],
+                                  .n_ubatch = ubatch[row[UBATCH]],
+                                  .n_threads = 1 + (size_t)row[THREADS] };
+    const char *cpu = getenv("SLUICE_CPU");
+    char what[128];
+    snprintf(what, sizeof what, "%s %s fusion=%s %s %s %s -ub %zu -t %zu", cpu ? cpu : "best kernels", o.mode, o.fusion,
+             o.attn, o.mla, o.kv_layout, o.n_ubatch, o.n_threads);
+    compare(f, &o, (bound){ 2e-4f, true, false }, what);
+}
+
+/* On the kernels that the environment leaves. */
 static void exact(void **state)
 {
-    static const char *const isa[] = { "scalar", "avx2" }, *const mode[] = { "graph", "eager" };
-    static const char *const fusion[] = { "all", "none", "norm", "attn,ffn" }, *const attn[] = { "flash", "plain" };
-    static const char *const mla[] = { "auto", "absorbed", "expanded" };
-    static const size_t ubatch[] = { 512, 7, 1 };
     (void)state;
     for (size_t n = 0; n < (only_dir ? 1 : SL_COUNT(fixtures)); n++) {
         fixture f = { 0 };
         fixture_open(&f, fixtures[n]);
-        for (size_t i = 0; i < 2 * 2 * 4 * 2 * 3; i++) {
-            const char *level = isa[i % 2];
-            if (i % 2 > (size_t)sl_cpu_isa())
-                continue; /* this CPU has no AVX2 */
-            if (i % 2 == SL_ISA_SCALAR && n % 3)
-                continue; /* plain C is slow: every third fixture */
-            setenv("SLUICE_CPU", level, 1);
-            const sl_engine_options o = { .act = "f32",
-                                          .kv_type = "f32",
-                                          .kv_page = 16,
-                                          .kv_layout = i % 5 ? "grouped" : "token",
-                                          .mode = mode[i / 2 % 2],
-                                          .fusion = fusion[i / 4 % 4],
-                                          .attn = attn[i / 16 % 2],
-                                          .mla = mla[i % 3],
-                                          .n_ubatch = ubatch[i / 32 % 3],
-                                          .n_threads = 1 + (i % 11 == 0) };
-            char what[128];
-            snprintf(what, sizeof what, "%s %s fusion=%s %s %s -ub %zu -t %zu", level, o.mode, o.fusion, o.attn, o.mla,
-                     o.n_ubatch, o.n_threads);
-            compare(&f, &o, (bound){ 2e-4f, true, false }, what);
+        for (size_t i = 0; i < SL_COUNT(pairs); i++)
+            exact_with(&f, pairs[i]);
+        for (size_t i = 0; test_full() && i < COMBINATIONS; i++) {
+            const uint8_t row[N_SWITCHES] = {
+                [FUSION] = i % 4,  [MODE] = i / 4 % 2,    [ATTN] = i / 8 % 2,     [UBATCH] = i / 16 % 3,
+                [MLA] = i / 2 % 3, [LAYOUT] = i % 5 == 0, [THREADS] = i % 11 == 0
+            };
+            exact_with(&f, row);
         }
-        unsetenv("SLUICE_CPU");
         fixture_close(&f);
     }
 }
@@ -180,6 +214,7 @@ static void rounded(void **state)
                     &(sl_engine_options){ .act = cases[i].act,
                                           .kv_type = cases[i].kv,
                                           .kv_layout = cases[i].layout,
+                                          .n_threads = 1,
                                           .mla = i % 2 ? "expanded" : NULL },
                     (bound){ coarse * cases[i].tolerance, false, flips }, cases[i].kv);
         }
@@ -305,7 +340,8 @@ int main(int argc, char **argv)
             return EXIT_SKIPPED;
         }
     }
-    const struct CMUnitTest tests[] = { cmocka_unit_test(exact), cmocka_unit_test(rounded),
-                                        cmocka_unit_test(rounded_as_stored), cmocka_unit_test(floats_by_default) };
+    const struct CMUnitTest tests[] = { cmocka_unit_test(pairs_are_covered), cmocka_unit_test(exact),
+                                        cmocka_unit_test(rounded), cmocka_unit_test(rounded_as_stored),
+                                        cmocka_unit_test(floats_by_default) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -35,7 +35,7 @@ def place(option, *more):
 def run(*command, env=None, code=0, **more):
     """Run as a user who has nothing but the package, in an empty folder."""
     clean = {"PATH": os.environ["PATH"], "HOME": str(WORK), "LC_ALL": "C.UTF-8", **(env or {})}
-    r = subprocess.run([str(c) for c in command], cwd=WORK, env=clean, capture_output=True, text=True, timeout=60,
+    r = subprocess.run([str(c) for c in command], cwd=WORK, env=clean, capture_output=True, text=True, timeout=300,
                        check=False, stdin=subprocess.DEVNULL, **more)
     if code is not None and r.returncode != code:
         raise AssertionError(f"exit {r.returncode}, not {code}: {shlex.join(map(str, command))}\n{r.stdout}{r.stderr}")

@@ -157,7 +157,7 @@ class Terminal:
 
     def until(self, text):
         """Read until `text` came; returns what came before it."""
-        end = time.monotonic() + 30
+        end = time.monotonic() + 120
         while text not in self.seen:
             if not select.select([self.fd], [], [], max(0, end - time.monotonic()))[0]:
                 raise AssertionError(f"{text!r} did not come; {self.seen!r}")

@@ -1,5 +1,6 @@
-/* test_mutations.c - 5,000 mutations of each of three valid files: opened, and where that succeeds, run.
- * Whatever a file says, it is an error or an answer; never a signal, never a large block of memory. */
+/* test_mutations.c MODEL - 5,000 mutations of a valid file, or the first 1,000 of them without setup `full`: opened,
+ * and where that succeeds, run. Whatever a file says, it is an error or an answer; never a signal, never a large block
+ * of memory. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -12,9 +13,9 @@
 #include <unistd.h>
 #include "base/rng.h"
 #include "sluice/sluice.h"
+#include "support/full.h"
 #include "support/heapcount.h"
 
-#define ROUNDS      5000
 #define LARGE       ((size_t)16 << 20)
 #define HEADER_PART 3 /* so many of 4 mutations fall into the first 24 KiB, where the header is */
 
@@ -84,13 +85,17 @@ static bool try_model(const char *path)
     return !rc;
 }
 
-static void mutations_of(const char *fixture)
+static const char *fixture;
+
+static void mutations(void **state)
 {
+    const size_t rounds = test_full() ? 5000 : 1000;
     const bytes good = read_file(fixture);
     uint8_t *copy = malloc(good.n);
+    (void)state;
     assert_non_null(copy);
     size_t opened = 0;
-    for (uint64_t seed = 0; seed < ROUNDS; seed++) {
+    for (uint64_t seed = 0; seed < rounds; seed++) {
         char path[32];
         bytes b = { copy, good.n };
         memcpy(copy, good.at, good.n);
@@ -105,32 +110,19 @@ static void mutations_of(const char *fixture)
         if (largest > LARGE)
             fail_msg("mutation %zu of %s asked for %zu bytes", (size_t)seed, fixture, largest);
     }
-    print_message("%zu of %d ran\n", opened, ROUNDS);
-    assert_true(opened > ROUNDS / 50 && opened < ROUNDS * 49 / 50);
+    print_message("%zu of %zu ran\n", opened, rounds);
+    assert_true(opened > rounds / 50 && opened < rounds * 49 / 50);
     free(copy);
     free(good.at);
 }
 
-static void llama(void **state)
+int main(int argc, char **argv)
 {
-    (void)state;
-    mutations_of(TEST_DATA "/gguf/llama-small-Q4_0/llama-small-Q4_0.gguf");
-}
-
-static void qwen3(void **state)
-{
-    (void)state;
-    mutations_of(TEST_DATA "/gguf/qwen3-small-Q4_1/qwen3-small-Q4_1.gguf");
-}
-
-static void experts(void **state)
-{
-    (void)state;
-    mutations_of(TEST_DATA "/gguf/qwen3moe-small-Q4_0/qwen3moe-small-Q4_0.gguf");
-}
-
-int main(void)
-{
-    const struct CMUnitTest tests[] = { cmocka_unit_test(llama), cmocka_unit_test(qwen3), cmocka_unit_test(experts) };
+    if (argc != 2) {
+        fprintf(stderr, "usage: test_mutations MODEL.gguf\n");
+        return 2;
+    }
+    fixture = argv[1];
+    const struct CMUnitTest tests[] = { cmocka_unit_test(mutations) };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
