@@ -20,7 +20,7 @@ DATA = os.environ["TEST_DATA"]
 LLAMA = f"{DATA}/gguf/llama-small-Q4_0/llama-small-Q4_0.gguf"
 SMOLLM2 = os.path.join(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache"),
                        "sluice/models/SmolLM2-135M-Instruct.Q4_1.gguf")
-SANITIZED = os.environ["SANITIZE"] != "none"
+SANITIZED = os.environ.get("SANITIZE", "none") != "none"
 EXACT = ["--act", "f32", "--kv-type", "f32"]
 
 needs_smollm2 = unittest.skipUnless(os.path.exists(SMOLLM2), "the default model is not here: tools/fetch-model.sh")
