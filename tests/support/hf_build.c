@@ -21,7 +21,8 @@ static void path_of(const hf_build *b, const char *name, char path[512])
 
 void hf_begin(hf_build *b)
 {
-    snprintf(b->dir, sizeof b->dir, "/tmp/sluice-hf-XXXXXX");
+    const char *tmp = getenv("TMPDIR");
+    must(snprintf(b->dir, sizeof b->dir, "%s/sluice-hf-XXXXXX", tmp ? tmp : "/tmp") < (int)sizeof b->dir, "TMPDIR");
     must(mkdtemp(b->dir) != NULL, "mkdtemp");
 }
 

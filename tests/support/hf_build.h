@@ -6,7 +6,7 @@
 #include <stdint.h>
 
 typedef struct hf_build {
-    char dir[64]; /* in /tmp */
+    char dir[256]; /* in $TMPDIR or /tmp */
 } hf_build;
 
 void hf_begin(hf_build *b); /* an empty folder; fails the test when it cannot */
