@@ -162,8 +162,7 @@ typedef struct sl_kv_head {
     void *data;
     float *scale; /* NULL for all types but int8 */
     size_t P, C;
-    const void
-        *next; /* data of the head that is read after this one, whose beginning is fetched in time; NULL: unknown */
+    const void *next; /* data of a head that is read soon, which is fetched meanwhile; NULL: unknown */
 } sl_kv_head;
 
 /* Bytes of one token in one head: numbers and scale. A head takes P times as many. */

@@ -6,8 +6,8 @@
  * how queries are grouped, nor on which thread computes a chunk. Source: Dao et al. 2022,
  * arXiv 2205.14135; Milakov & Gimelshein 2018, arXiv 1805.02867.
  *
- * Narrow steps split a query's chunks over threads; their results are joined in the
- * prologue of the output projection (SL_PRE_MERGE).
+ * Narrow steps split a query's chunks over threads. What one thread has from the first chunk on it joins itself; the
+ * others are joined in the prologue of the output projection (SL_PRE_MERGE).
  */
 #ifndef SL_MODULE_ATTENTION_H
 #define SL_MODULE_ATTENTION_H
@@ -34,9 +34,10 @@ bool sl_attn_is_split(const sl_env *env, const sl_heads *heads, const sl_step *s
 /* What a head's weighted values, summed with weights exp(score - m) whose sum is l, are to be multiplied by: the sum
  * divides them, to which the head's sink belongs as one more score without a value. One place for all forms. */
 float sl_attn_closing(const sl_heads *heads, size_t head, float m, float l);
-/* The output of head h of token t, [C], joined from its chunks in order. */
-void sl_attn_merge(const sl_env *env, const sl_heads *heads, const sl_step *step, const float *partials, size_t t,
-                   size_t h, float *out);
+/* Of a split step: the output of head h of token t, [C], joined from its chunks in order; a [T][H][C] has those whose
+ * chunks one thread had. out may be its place there. */
+void sl_attn_merge(const sl_env *env, const sl_heads *heads, const sl_step *step, const float *a, const float *partials,
+                   size_t t, size_t h, float *out);
 /* Workspace that attention needs beside its input and output, in bytes: all threads' scratch
  * and the partial results. For `info --plan`. */
 size_t sl_attn_workspace(const sl_env *env, const sl_heads *heads);

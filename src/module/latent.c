@@ -261,11 +261,11 @@ static void run_values(const sl_graph *g, const sl_op *op, sl_lane *lane)
     const sl_latent *l = &op->latent;
     const sl_tensor w = sl_lane_weights(lane, &op->w[0]);
     const bool split = op->pre == SL_PRE_MERGE && sl_attn_is_split(lane->env, h, lane->step);
-    float *a = lane->value[op->in[0]]; /* of a split step not made yet: what is joined has its place there */
+    float *a = lane->value[op->in[0]]; /* of a split step not whole yet: what is joined has its place there */
     for (sl_head_tiles at = { 0 }; take(op, lane, &at);) {
         const size_t head = at.head, t0 = at.t0, t1 = at.t1;
         for (size_t t = t0; split && t < t1; t++)
-            sl_attn_merge(lane->env, h, lane->step, lane->value[op->in[1]], t, head, a + (t * h->H + head) * h->C);
+            sl_attn_merge(lane->env, h, lane->step, a, lane->value[op->in[1]], t, head, a + (t * h->H + head) * h->C);
         const sl_act x = {
             .T = lane->step->n, .K = l->R, .G = sl_div_up(l->R, 32), .f32 = a + head * h->C, .ldf = h->H * h->C
         };

@@ -129,7 +129,7 @@ static void prepare(const sl_op *op, sl_lane *lane, const sl_input *in, const sl
             float *dst = own_f32 ? own_f32 + t * in->K : tmp;
             if (in->merge)
                 for (size_t h = 0; h < op->heads.H; h++)
-                    sl_attn_merge(lane->env, &op->heads, lane->step, lane->value[op->in[2]], row, h,
+                    sl_attn_merge(lane->env, &op->heads, lane->step, in->x, lane->value[op->in[2]], row, h,
                                   dst + h * op->heads.C);
             else
                 k->rms_norm(dst, in->K, x, in->K, op->norm.weight, 1, in->K, op->norm.eps);

@@ -9,7 +9,7 @@
  * Few rows (one token's query heads) are bound by memory and read the page directly. From
  * PACK_ROWS rows on, a tile of 16 x is converted to f32 once and used by all blocks of up to 6
  * rows: 12 accumulators, 2 vectors of b and 1 broadcast fill the 16 registers. Either way each step
- * over this page also fetches a line of the next one into L2: a page is too short for the hardware to
+ * over this page also fetches a line of a later one: a page is too short for the hardware to
  * see a stream in it, and between two pages memory would stand idle. */
 #include "kernels/avx2/attn_in.h"
 
@@ -26,7 +26,7 @@ SL_ALWAYS_INLINE void fetch_next(b_kind kind, size_t vecs, const b_view *b, size
         return;
     const char *p = (const char *)b->next + (x * rows + row * 8 * vecs) * x_bytes(kind);
     for (size_t i = 0; i < 8 * vecs * x_bytes(kind); i += 64)
-        _mm_prefetch(p + i, _MM_HINT_T1);
+        sl_cpu_prefetch(p + i);
 }
 
 /* The rows of a and out; zero: out is not read. */
@@ -307,6 +307,7 @@ void sl_attn_mix_int8_avx2(float *acc, const float *p, size_t ldp, const uint32_
                            size_t at)
 {
     _Alignas(64) float weight[MIX_ROWS][MIX_K];
+    fetch_next_scales(v, 0, longest(n, R));
     for (size_t r0 = 0, rows; r0 < R; r0 += rows) {
         rows = SL_MIN(R - r0, (size_t)MIX_ROWS);
         const size_t end = longest(n + r0, rows);

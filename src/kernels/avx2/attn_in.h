@@ -30,6 +30,16 @@ static inline tail_mask tail_of(size_t n)
     return (tail_mask){ lanes8(n), lanes4(n / 2) };
 }
 
+/* Ask for the scales of tokens from .. from+n of the int8 page that is read next: they lie behind its numbers. */
+SL_ALWAYS_INLINE void fetch_next_scales(const sl_kv_head *h, size_t from, size_t n)
+{
+    if (!h->next)
+        return;
+    const char *scale = (const char *)h->next + (h->C + 3) / 4 * 4 * h->P + from * sizeof(float);
+    for (size_t i = 0; i < n * sizeof(float); i += 64)
+        sl_cpu_prefetch(scale + i);
+}
+
 /* b[k][x .. x+8) as f32. odd: k is odd. m: NULL for all lanes. */
 SL_ALWAYS_INLINE __m256 load8(b_kind kind, const b_view *b, size_t k, bool odd, size_t x, const tail_mask *m)
 {

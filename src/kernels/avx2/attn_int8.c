@@ -29,9 +29,11 @@ SL_ALWAYS_INLINE void tile(size_t rows, size_t vecs, float *s, size_t lds, const
     const int32_t *group = (const int32_t *)k->data + at + j;
     const int32_t *next = k->next && r0 == 0 ? (const int32_t *)k->next + j * sl_div_up(k->C, 4) : NULL;
     const int8_t *query = q->q + r0 * q->ldq;
+    if (next)
+        fetch_next_scales(k, j, 8 * vecs);
     for (size_t c = 0; c < k->C; c += 4, group += k->P) {
         for (size_t x = 0; next && x < 8 * vecs; x += 16)
-            _mm_prefetch((const char *)(next + c / 4 * 8 * vecs + x), _MM_HINT_T1);
+            sl_cpu_prefetch(next + c / 4 * 8 * vecs + x);
         __m256i a[ROW_BLOCK];
         for (size_t r = 0; r < rows; r++) {
             int32_t four;

@@ -12,7 +12,7 @@ SL_ALWAYS_INLINE void step(b_kind kind, size_t rows, size_t tokens, __m256 acc[R
     __m256 key[TOKENS];
     for (size_t t = 0; t < tokens; t++) {
         if (b->next)
-            _mm_prefetch((const char *)b->next + ((j + t) * b->ld + c) * x_bytes(kind), _MM_HINT_T1);
+            sl_cpu_prefetch((const char *)b->next + ((j + t) * b->ld + c) * x_bytes(kind));
         key[t] = load8(kind, b, j + t, false, c, m);
     }
     for (size_t r = 0; r < rows; r++) {
