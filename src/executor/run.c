@@ -11,6 +11,16 @@ typedef struct sl_walk {
     uint64_t barriers, mixtures, experts_hit;
 } sl_walk;
 
+/* That of the next operation from `from` on that hands out tiles in advance. */
+static sl_first_run first_run(const sl_plan *p, size_t from, const sl_lane *lane)
+{
+    size_t i = from;
+    while (i < p->graph.n_ops && !p->impl[i]->begin)
+        i++;
+    return i < p->graph.n_ops ? p->impl[i]->begin(&p->graph, &p->graph.op[i], lane, p->tiles + i * SL_OP_PHASES)
+                              : (sl_first_run){ 0 };
+}
+
 static void run_thread(void *arg, size_t thread)
 {
     sl_walk *w = arg;
@@ -25,12 +35,19 @@ static void run_thread(void *arg, size_t thread)
                      .n_threads = sl_pool_threads(w->pool),
                      .trace = w->trace,
                      .look = { .ahead = w->ahead, .asked = w->asked } };
+    lane.then = first_run(p, 0, &lane);
     for (size_t i = 0; i < p->graph.n_ops; i++) {
         const sl_op *op = &p->graph.op[i];
         if (w->ahead)
             sl_look_ahead(&p->graph, i, &lane);
         lane.shared = p->shared[i];
         lane.tiles = p->tiles + i * SL_OP_PHASES;
+        if (p->impl[i]->begin) {
+            lane.runs = lane.then.runs;
+            lane.first = lane.then.first;
+            lane.end = lane.then.end;
+            lane.then = first_run(p, i + 1, &lane);
+        }
         if (p->impl[i]->fetch)
             p->impl[i]->fetch(&p->graph, op, &lane);
         if (p->barrier[i])

@@ -88,9 +88,9 @@ typedef void sl_panel_micro_fn(float *y, size_t ldy, const void *panel, size_t r
                                const sl_act *x, size_t t0, size_t t1, bool first);
 
 /* The same product for few tokens, straight from the stored rows r0..r1, all K; no panel is
- * written. y[t][r - r0]. The bits are those of decode + micro. */
-typedef void sl_panel_narrow_fn(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const sl_act *x,
-                                size_t t0, size_t t1);
+ * written. y[t][r - r0]. The bits are those of decode + micro. `next` as for sl_linear. */
+typedef void sl_panel_narrow_fn(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const void *next,
+                                const sl_act *x, size_t t0, size_t t1);
 
 typedef struct sl_panel {
     const char *name;      /* "u4 x8": for info, trace and bench */
@@ -266,9 +266,22 @@ size_t sl_linear_scratch(const sl_kernels *k, size_t K);
 
 /* y[t - t0][r - r0] for rows r0..r1 of w and tokens t0..t1 of x: chooses narrow or
  * decode + micro and blocks for the caches. y row stride ldy >= r1 - r0. `act` as planned;
- * x holds the forms that sl_linear_needs names. scratch: 64-byte aligned. */
+ * x holds the forms that sl_linear_needs names. scratch: 64-byte aligned.
+ * While rows are multiplied, later ones are asked for into the cache, and as much of what lies at `next`: that is where
+ * the thread goes on behind row r1. NULL: with what lies there; formats that pack rows together always do. */
 void sl_linear(const sl_kernels *k, sl_act_type act, float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1,
-               const sl_act *x, size_t t0, size_t t1, void *scratch);
+               const void *next, const sl_act *x, size_t t0, size_t t1, void *scratch);
+
+/* Memory takes that long to answer: who reads a core's share of it should ask so many bytes before. */
+#define SL_BYTES_AHEAD 5120
+
+/* How far ahead of a product's reading its asking is, in bytes of w: n_rows are read side by side and asked for one
+ * after another, as memory answers fastest, so that the last row's bytes are asked for n_rows - 1 rows later than in
+ * the order of their use. */
+static inline size_t sl_linear_ahead(const sl_tensor *w, size_t n_rows)
+{
+    return SL_BYTES_AHEAD + (n_rows - 1) * w->row_bytes;
+}
 /* SL_NEED_* of that product for a step of T tokens. */
 unsigned sl_linear_needs(const sl_kernels *k, sl_act_type act, sl_format format, size_t T);
 

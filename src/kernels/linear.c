@@ -55,21 +55,24 @@ static blocks choose_blocks(const sl_kernels *k, const sl_panel *p, size_t K, si
 
 /* Decode one panel in pieces, and after each ask for as much of the next 8 rows, which lie in one piece: so the bus is
  * busy throughout, and memory is read in its order. */
-static void decode_ahead(const sl_panel *p, char *panel, const sl_tensor *w, size_t r, size_t r1, size_t k0, size_t k1)
+static void decode_ahead(const sl_panel *p, char *panel, const sl_tensor *w, size_t r, size_t r1, const void *next,
+                         size_t k0, size_t k1)
 {
-    const char *next = (const char *)w->data + (r + SL_PANEL_ROWS) * w->row_bytes;
-    const size_t rows = w->rows > r + SL_PANEL_ROWS ? SL_MIN(SL_PANEL_ROWS, w->rows - r - SL_PANEL_ROWS) : 0;
+    const char *ahead = (const char *)w->data + (r + SL_PANEL_ROWS) * w->row_bytes;
+    if (next && r + SL_PANEL_ROWS >= r1)
+        ahead = next;
     for (size_t k = k0; k < k1; k += PIECE) {
         const size_t end = SL_MIN(k1, k + PIECE);
         p->decode(panel + (k - k0) / SL_GROUP * p->group_bytes, w, r, r1, k, end);
         /* exact, as k and end are whole blocks of the format */
-        for (size_t i = rows * (w->row_bytes * k / w->cols); i < rows * (w->row_bytes * end / w->cols); i += LINE)
-            sl_cpu_prefetch(next + i);
+        const size_t to = SL_PANEL_ROWS * (w->row_bytes * end / w->cols);
+        for (size_t i = SL_PANEL_ROWS * (w->row_bytes * k / w->cols); i < to; i += LINE)
+            sl_cpu_prefetch(ahead + i);
     }
 }
 
 static void wide(const sl_kernels *k, const sl_panel *p, float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1,
-                 const sl_act *x, size_t t0, size_t t1, char *scratch)
+                 const void *next, const sl_act *x, size_t t0, size_t t1, char *scratch)
 {
     const blocks b = choose_blocks(k, p, w->cols, t1 - t0);
     const size_t rows = b.panels * SL_PANEL_ROWS;
@@ -79,7 +82,7 @@ static void wide(const sl_kernels *k, const sl_panel *p, float *y, size_t ldy, c
             const size_t k1 = SL_MIN(w->cols, k0 + b.cols);
             char *panel = scratch;
             for (size_t r = rb; r < rb1; r += SL_PANEL_ROWS, panel += b.panel_bytes)
-                decode_ahead(p, panel, w, r, r1, k0, k1);
+                decode_ahead(p, panel, w, r, r1, next, k0, k1);
             for (size_t t = t0; t < t1; t += TOKEN_BLOCK) {
                 const size_t te = SL_MIN(t1, t + TOKEN_BLOCK);
                 panel = scratch;
@@ -92,7 +95,7 @@ static void wide(const sl_kernels *k, const sl_panel *p, float *y, size_t ldy, c
 }
 
 void sl_linear(const sl_kernels *k, sl_act_type act, float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1,
-               const sl_act *x, size_t t0, size_t t1, void *scratch)
+               const void *next, const sl_act *x, size_t t0, size_t t1, void *scratch)
 {
     const sl_panel *p = &k->panel[w->format][act];
     assert(r0 <= r1 && r1 <= w->rows && t0 <= t1 && t1 <= x->T);
@@ -106,7 +109,7 @@ void sl_linear(const sl_kernels *k, sl_act_type act, float *y, size_t ldy, const
         x = &rounded;
     }
     if (t1 - t0 <= p->narrow_max)
-        p->narrow(y, ldy, w, r0, r1, x, t0, t1);
+        p->narrow(y, ldy, w, r0, r1, next, x, t0, t1);
     else
-        wide(k, p, y, ldy, w, r0, r1, x, t0, t1, scratch);
+        wide(k, p, y, ldy, w, r0, r1, next, x, t0, t1, scratch);
 }

@@ -271,7 +271,7 @@ static void run_values(const sl_graph *g, const sl_op *op, sl_lane *lane)
         };
         const size_t r0 = head * (l->N + l->V) + l->N;
         float *out = lane->value[op->out[0]] + (t0 * h->H + head) * l->V;
-        sl_linear(lane->env->k, SL_ACT_F32, out, h->H * l->V, &w, r0, r0 + l->V, &x, t0, t1, lane->scratch);
+        sl_linear(lane->env->k, SL_ACT_F32, out, h->H * l->V, &w, r0, r0 + l->V, NULL, &x, t0, t1, lane->scratch);
         lane->written_bytes += (t1 - t0) * l->V * sizeof(float);
         lane->read_bytes += l->V * sl_tensor_row_cost(&w);
         lane->ops += 2 * (t1 - t0) * l->V * l->R;

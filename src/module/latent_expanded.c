@@ -106,7 +106,7 @@ static void make(const sl_expanded_job *job, sl_lane *lane, size_t n, size_t fro
         .T = n, .K = l->R, .G = sl_div_up(l->R, 32), .f32 = s->rows, .ldf = l->R + job->op->heads.rope_dim
     };
     const size_t r0 = job->head * (l->N + l->V) + from;
-    sl_linear(lane->env->k, SL_ACT_F32, y, ldy, &job->w, r0, r0 + count, &x, 0, n, s->product);
+    sl_linear(lane->env->k, SL_ACT_F32, y, ldy, &job->w, r0, r0 + count, NULL, &x, 0, n, s->product);
     lane->read_bytes += count * sl_tensor_row_cost(&job->w);
     lane->ops += 2 * n * count * l->R;
 }

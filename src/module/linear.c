@@ -19,8 +19,6 @@
 #define TILE_ROWS_MIN 16
 #define PREPARE_ROWS  4 /* tokens of a prologue tile */
 
-#define FETCH_FIRST 9216 /* bytes of weights asked for before the operation begins */
-
 /* ---- building ---------------------------------------------------------------- */
 
 sl_value sl_norm_linear(sl_graph *g, const char *name, int layer, sl_value x, const sl_norm *norm, const sl_proj *w,
@@ -202,9 +200,9 @@ static void finish_head(const sl_op *op, sl_lane *lane, const sl_tile *tile, uns
 
 /* ---- the product, tile by tile ----------------------------------------------- */
 
-/* For every epilogue but QKV: w[0] of `tile`, and w[1] beside it for SWIGLU. */
+/* For every epilogue but QKV: w[0] of `tile`, and w[1] beside it for SWIGLU. `next` as for sl_linear. */
 static void run_tile(const sl_graph *g, const sl_op *op, sl_lane *lane, const sl_act *act, const sl_tile *tile,
-                     float *y, void *scratch)
+                     const void *next, float *y, void *scratch)
 {
     const sl_env *env = lane->env;
     const sl_act_type type = act_of(op, env);
@@ -213,16 +211,16 @@ static void run_tile(const sl_graph *g, const sl_op *op, sl_lane *lane, const sl
     if (op->epi == SL_EPI_SWIGLU) {
         const sl_tensor w1 = sl_lane_weights(lane, &op->w[1]);
         float *up = y + T * n;
-        sl_lane_fetch(lane, &op->w[1], tile->r0, SL_FETCH_NEXT);
-        sl_linear(env->k, type, y, n, &w, tile->r0, tile->r1, act, tile->t0, tile->t1, scratch);
-        sl_linear(env->k, type, up, n, &w1, tile->r0, tile->r1, act, tile->t0, tile->t1, scratch);
+        const void *beside = sl_lane_row(lane, &op->w[1], tile->r0);
+        sl_linear(env->k, type, y, n, &w, tile->r0, tile->r1, beside, act, tile->t0, tile->t1, scratch);
+        sl_linear(env->k, type, up, n, &w1, tile->r0, tile->r1, next, act, tile->t0, tile->t1, scratch);
         add_bias(env->k, y, n, op->bias[0], tile->r0, n, T);
         add_bias(env->k, up, n, op->bias[1], tile->r0, n, T);
         swiglu(g, op, lane, tile, y, up);
     } else {
         const size_t ld = sl_graph_info(g, op->out[0])->width;
         float *out = lane->value[op->out[0]] + tile->t0 * ld + tile->r0;
-        sl_linear(env->k, type, out, ld, &w, tile->r0, tile->r1, act, tile->t0, tile->t1, scratch);
+        sl_linear(env->k, type, out, ld, &w, tile->r0, tile->r1, next, act, tile->t0, tile->t1, scratch);
         add_bias(env->k, out, ld, op->bias[0], tile->r0, n, T);
         if (op->epi == SL_EPI_ADD)
             add_residual(g, op, lane, tile);
@@ -231,14 +229,14 @@ static void run_tile(const sl_graph *g, const sl_op *op, sl_lane *lane, const sl
 }
 
 static void run_head_tile(const sl_op *op, sl_lane *lane, const sl_act *act, size_t index, size_t t0, size_t t1,
-                          float *y, void *scratch)
+                          const void *next, float *y, void *scratch)
 {
     const sl_heads *hs = &op->heads;
     const unsigned which = index < hs->H ? 0 : index < hs->H + hs->Hkv ? 1 : 2;
     const size_t head = which == 0 ? index : which == 1 ? index - hs->H : index - hs->H - hs->Hkv;
     const sl_tile tile = { head * hs->C, (head + 1) * hs->C, t0, t1 };
     const sl_tensor w = sl_lane_weights(lane, &op->w[which]);
-    sl_linear(lane->env->k, lane->env->act, y, hs->C, &w, tile.r0, tile.r1, act, t0, t1, scratch);
+    sl_linear(lane->env->k, lane->env->act, y, hs->C, &w, tile.r0, tile.r1, next, act, t0, t1, scratch);
     add_bias(lane->env->k, y, hs->C, op->bias[which], tile.r0, hs->C, t1 - t0);
     finish_head(op, lane, &tile, which, head, y);
     if (which == 0)
@@ -264,34 +262,44 @@ static sl_tiling tiling_of(const sl_op *op, size_t rows)
     return t;
 }
 
-/* Ask for the weights of tile i, at most `bytes` of them, so that they are on the way when they are multiplied. */
-static void fetch_tile(const sl_op *op, const sl_lane *lane, const sl_tiling *tiling, size_t i, size_t bytes)
+/* Where the weights of tile i begin. */
+static const void *weights_of(const sl_op *op, const sl_lane *lane, const sl_tiling *tiling, size_t i)
 {
     const size_t r = i / tiling->n_token_tiles, H = op->heads.H, Hkv = op->heads.Hkv;
     const unsigned which = !tiling->heads || r < H ? 0 : r < H + Hkv ? 1 : 2;
     const size_t first = tiling->tr * (which == 0 ? r : which == 1 ? r - H : r - H - Hkv);
-    sl_lane_fetch(lane, &op->w[which], first, bytes);
+    return sl_lane_row(lane, &op->w[which], first);
 }
 
-static bool take(sl_lane *lane, const sl_tiling *tiling, size_t *i, size_t *end)
+static bool take(sl_tiles *tiles, sl_runs *runs, const sl_tiling *tiling, size_t n_threads, size_t *i, size_t *end)
 {
-    if (sl_tiles_take_run(&lane->tiles[1], &lane->runs, tiling->n, lane->n_threads, i, end))
+    if (sl_tiles_take_run(&tiles[1], runs, tiling->n, n_threads, i, end))
         return true;
     *i = *end = 0;
     return false;
 }
 
-/* Before the barrier in front of the operation: who waits there, and then makes its own input, has memory busy. */
+/* Tiles take equally long, so that a thread may take all of its share of what is left. */
+static sl_first_run begin(const sl_graph *g, const sl_op *op, const sl_lane *lane, sl_tiles *tiles)
+{
+    const sl_tiling tiling = tiling_of(op, sl_lane_rows(lane, sl_graph_info(g, op->out[0])->rows));
+    sl_first_run run = { .runs.parts = 1 };
+    if (take(tiles, &run.runs, &tiling, lane->n_threads, &run.first, &run.end))
+        run.weights = weights_of(op, lane, &tiling, run.first);
+    return run;
+}
+
+/* Who waits at the barrier, and then makes its own input, has memory busy. What comes behind these rows is asked for
+ * while they are multiplied. */
 static void fetch(const sl_graph *g, const sl_op *op, sl_lane *lane)
 {
     const sl_tiling tiling = tiling_of(op, sl_lane_rows(lane, sl_graph_info(g, op->out[0])->rows));
-    /* Tiles take equally long, and the end of a run has asked for rows that another thread multiplies. */
-    lane->runs = (sl_runs){ .parts = 1 };
-    if (take(lane, &tiling, &lane->first, &lane->end))
-        fetch_tile(op, lane, &tiling, lane->first, FETCH_FIRST);
+    const char *weights = lane->first < lane->end ? weights_of(op, lane, &tiling, lane->first) : NULL;
+    for (size_t i = 0; weights && i < sl_linear_ahead(&op->w[0], SL_PANEL_ROWS); i += 64)
+        sl_cpu_prefetch(weights + i);
 }
 
-/* The first run was taken by `fetch`; each further one is, before the last tile of the one before. */
+/* Each further run is taken before the last tile of the one before, which asks for it. */
 static void run_tiles(const sl_graph *g, const sl_op *op, sl_lane *lane, const sl_act *act, size_t rows, float *y,
                       void *scratch)
 {
@@ -303,12 +311,12 @@ static void run_tiles(const sl_graph *g, const sl_op *op, sl_lane *lane, const s
         const size_t t1 = SL_MIN(t0 + TILE_TOKENS, rows);
         size_t n_rows = tiling.heads ? tr : SL_MIN(tr * step, op->w[0].rows - r * tr);
         i += step;
-        if (i == end && take(lane, &tiling, &i, &end))
-            fetch_tile(op, lane, &tiling, i, SL_FETCH_NEXT);
+        const bool more = i < end || take(lane->tiles, &lane->runs, &tiling, lane->n_threads, &i, &end);
+        const void *next = more ? weights_of(op, lane, &tiling, i) : lane->then.weights;
         if (tiling.heads)
-            run_head_tile(op, lane, act, r, t0, t1, y, scratch);
+            run_head_tile(op, lane, act, r, t0, t1, next, y, scratch);
         else
-            run_tile(g, op, lane, act, &(sl_tile){ r * tr, r * tr + n_rows, t0, t1 }, y, scratch);
+            run_tile(g, op, lane, act, &(sl_tile){ r * tr, r * tr + n_rows, t0, t1 }, next, y, scratch);
         n_rows *= op->epi == SL_EPI_SWIGLU ? 2 : 1;
         lane->read_bytes += n_rows * sl_tensor_row_cost(&op->w[0]);
         lane->ops += 2 * n_rows * op->w[0].cols * (t1 - t0);
@@ -380,4 +388,4 @@ static size_t scratch_bytes(const sl_graph *g, const sl_op *op, const sl_env *en
     return cut_scratch(&part, NULL, op, env, sl_graph_info(g, op->in[0])->width);
 }
 
-const sl_op_impl sl_linear_impl = { run, shared_bytes, scratch_bytes, fetch };
+const sl_op_impl sl_linear_impl = { run, shared_bytes, scratch_bytes, fetch, begin };

@@ -244,7 +244,7 @@ static void exact_product(const sl_mix *c, float *y, size_t ld, const sl_tensor 
 {
     const sl_act act = { .T = n, .K = c->D, .G = sl_div_up(c->D, 32), .f32 = x, .ldf = c->D };
     const sl_tensor own = sl_lane_weights(c->lane, w);
-    sl_linear(c->env->k, SL_ACT_F32, y, ld, &own, r0, r1, &act, 0, n, c->own.product);
+    sl_linear(c->env->k, SL_ACT_F32, y, ld, &own, r0, r1, NULL, &act, 0, n, c->own.product);
     c->lane->read_bytes += (r1 - r0) * sl_tensor_row_cost(w);
     c->lane->ops += 2 * (r1 - r0) * w->cols * n;
 }
@@ -436,16 +436,17 @@ static void join(const sl_mix *c, float *y, const float *up, size_t n)
     k->mul(y, y, up, n);
 }
 
-/* Rows r0..r1 of gate and up for n tokens, to columns r0..r1 of rows at.. of inner. */
-static void up_tile(sl_mix *c, const sl_hit *h, const sl_act *x, size_t t0, size_t n, size_t at, size_t r0, size_t r1)
+/* Rows r0..r1 of gate and up for n tokens, to columns r0..r1 of rows at.. of inner. `next` as for sl_linear. */
+static void up_tile(sl_mix *c, const sl_hit *h, const sl_act *x, size_t t0, size_t n, size_t at, size_t r0, size_t r1,
+                    const void *next)
 {
     const sl_kernels *k = c->env->k;
     const size_t R = r1 - r0;
     float *y = c->own.y, *up = y + n * R;
     const sl_tensor wg = sl_lane_weights(c->lane, h->gate), wu = sl_lane_weights(c->lane, h->up);
-    sl_lane_fetch(c->lane, h->up, r0, SL_FETCH_NEXT);
-    sl_linear(k, c->env->act, y, R, &wg, r0, r1, x, t0, t0 + n, c->own.product);
-    sl_linear(k, c->env->act, up, R, &wu, r0, r1, x, t0, t0 + n, c->own.product);
+    const void *beside = sl_lane_row(c->lane, h->up, r0);
+    sl_linear(k, c->env->act, y, R, &wg, r0, r1, beside, x, t0, t0 + n, c->own.product);
+    sl_linear(k, c->env->act, up, R, &wu, r0, r1, next, x, t0, t0 + n, c->own.product);
     add_expert_bias(c, h, y, c->m->gate_bias, c->m->F, r0, R, n);
     add_expert_bias(c, h, up, c->m->up_bias, c->m->F, r0, R, n);
     join(c, y, up, n * R);
@@ -475,11 +476,14 @@ static void up_run(sl_mix *c, size_t i, size_t end)
         const size_t n_rows = sl_div_up(h->gate->rows, UP_ROWS), of_hit = i - h->first_tile;
         const size_t row = of_hit % n_rows, i0 = of_hit / n_rows * UP_TOKENS, i1 = SL_MIN(i0 + UP_TOKENS, h->n);
         step = SL_MIN(n_rows - row, end - i);
-        if (i + step < end && hit + 1 < o->n_hits && o->hit[hit + 1].first_tile == i + step)
-            sl_lane_fetch(c->lane, o->hit[hit + 1].gate, 0, SL_FETCH_NEXT);
+        const bool other = i + step < end && hit + 1 < o->n_hits && o->hit[hit + 1].first_tile == i + step;
+        const void *next = other ? sl_lane_row(c->lane, o->hit[hit + 1].gate, 0) : NULL;
         const sl_act *x = rows_of(c, h, i0, i1, &t0);
-        for (size_t r0 = row * UP_ROWS, last = SL_MIN((row + step) * UP_ROWS, h->gate->rows); r0 < last; r0 += ROWS_MAX)
-            up_tile(c, h, x, t0, i1 - i0, h->first + i0, r0, SL_MIN(r0 + ROWS_MAX, last));
+        const size_t last = SL_MIN((row + step) * UP_ROWS, h->gate->rows);
+        for (size_t r0 = row * UP_ROWS, r1 = r0; r0 < last; r0 = r1) {
+            r1 = SL_MIN(r0 + ROWS_MAX, last);
+            up_tile(c, h, x, t0, i1 - i0, h->first + i0, r0, r1, r1 < last ? sl_lane_row(c->lane, h->gate, r1) : next);
+        }
     }
 }
 
@@ -514,9 +518,9 @@ static size_t down_products(sl_mix *c, float *y, size_t r0, size_t r1, size_t t0
         if (!n)
             continue;
         const sl_tensor down = sl_lane_weights(c->lane, h->down);
-        if (i + 1 < c->own.n_hits)
-            sl_lane_fetch(c->lane, c->own.hit[i + 1].down, r0, SL_FETCH_NEXT);
-        sl_linear(c->env->k, c->env->act, y + at * R, R, &down, r0, r1, h->inner, first, first + n, c->own.product);
+        const void *next = i + 1 < c->own.n_hits ? sl_lane_row(c->lane, c->own.hit[i + 1].down, r0) : NULL;
+        sl_linear(c->env->k, c->env->act, y + at * R, R, &down, r0, r1, next, h->inner, first, first + n,
+                  c->own.product);
         add_expert_bias(c, h, y + at * R, c->m->down_bias, c->D, r0, R, n);
         c->lane->read_bytes += R * sl_tensor_row_cost(h->down);
         c->lane->ops += 2 * R * h->down->cols * n;

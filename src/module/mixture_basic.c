@@ -62,7 +62,7 @@ static void run_experts(const sl_graph *g, const sl_op *op, sl_lane *lane)
         const size_t at = sl_act_cut(&act, lane->scratch, 1, w->cols, needs, false);
         act.f32 = x;
         sl_act_fill(k, &act, 0, 1);
-        sl_linear(k, lane->env->act, y, w->rows, w, 0, w->rows, &act, 0, 1, (unsigned char *)lane->scratch + at);
+        sl_linear(k, lane->env->act, y, w->rows, w, 0, w->rows, NULL, &act, 0, 1, (unsigned char *)lane->scratch + at);
         if (bias)
             k->add(y, y, bias + expert * w->rows, w->rows);
         lane->read_bytes += w->rows * sl_tensor_row_cost(w);

@@ -59,6 +59,14 @@ typedef struct sl_step {
 /* Tile counters of one operation. */
 #define SL_OP_PHASES 4
 
+/* What a thread does first of an operation: a run of its tiles, taken before the operation in front of it runs, whose
+ * end asks for it. */
+typedef struct sl_first_run {
+    sl_runs runs;        /* of one of its counters */
+    size_t first, end;   /* none: both 0 */
+    const void *weights; /* that it reads first; NULL: not to be asked for */
+} sl_first_run;
+
 struct sl_lane {
     const sl_env *env;
     const sl_step *step;
@@ -69,6 +77,7 @@ struct sl_lane {
     sl_tiles *tiles;     /* this operation's [SL_OP_PHASES] */
     sl_runs runs;        /* of one of them, */
     size_t first, end;   /* and the run that was taken before the operation began */
+    sl_first_run then;   /* that of the next operation whose implementation has `begin` */
     sl_pool *pool;
     size_t thread, n_threads;
     uint32_t barriers;        /* executed by this thread */
@@ -101,16 +110,11 @@ static inline sl_tensor sl_lane_weights(const sl_lane *lane, const sl_tensor *w)
     return own;
 }
 
-/* Bytes that a thread asks for before it goes on elsewhere: some 8 rows, which ask for those behind them. */
-#define SL_FETCH_NEXT 9216
-
-/* Ask for the rows of a matrix from r on, at most `bytes` of them. */
-static inline void sl_lane_fetch(const sl_lane *lane, const sl_tensor *weights, size_t r, size_t bytes)
+/* Where row r of a matrix lies for this thread, to be asked for (`next` of sl_linear); NULL: not to be. */
+static inline const void *sl_lane_row(const sl_lane *lane, const sl_tensor *weights, size_t r)
 {
     const sl_tensor w = sl_lane_weights(lane, weights);
-    const size_t n = lane->env->fetch ? SL_MIN(bytes, (w.rows - r) * w.row_bytes) : 0;
-    for (size_t i = 0; i < n; i += 64)
-        sl_cpu_prefetch((const char *)w.data + r * w.row_bytes + i);
+    return lane->env->fetch && w.row_bytes ? (const char *)w.data + r * w.row_bytes : NULL;
 }
 
 /* The page of a sequence that holds position `pos`. */
@@ -126,6 +130,8 @@ typedef struct sl_op_impl {
     size_t (*scratch_bytes)(const sl_graph *g, const sl_op *op, const sl_env *env); /* NULL: none */
     /* Before the barrier in front of `run`, when the inputs may not be there yet: ask for weights. NULL: nothing. */
     void (*fetch)(const sl_graph *g, const sl_op *op, sl_lane *lane);
+    /* Before that, while another operation runs: take the first run of `tiles` [SL_OP_PHASES]. NULL: not in advance. */
+    sl_first_run (*begin)(const sl_graph *g, const sl_op *op, const sl_lane *lane, sl_tiles *tiles);
 } sl_op_impl;
 
 const sl_op_impl *sl_op_impl_get(sl_op_kind kind); /* never NULL */

@@ -381,7 +381,7 @@ static product make(ca *c, const shape *s, unsigned needs)
 static void run(void *arg)
 {
     product *p = arg;
-    sl_linear(&p->k, p->s->act, p->y, p->ldy, &p->w, 0, p->s->R, &p->x, 0, p->s->T, p->scratch);
+    sl_linear(&p->k, p->s->act, p->y, p->ldy, &p->w, 0, p->s->R, NULL, &p->x, 0, p->s->T, p->scratch);
 }
 
 /* ---- values ------------------------------------------------------------------- */
@@ -463,7 +463,8 @@ static void same_part(ca *c, const product *p, const sl_kernels *k, const char *
     static float part[PART_MAX];
     const size_t ld = r1 - r0;
     memset(part, CA_CANARY, sizeof part);
-    sl_linear(k, p->s->act, part, ld, &p->w, r0, r1, &p->x, t0, t1, p->scratch);
+    const void *next = r0 % 2 ? p->w.data : NULL; /* a hint, which changes nothing */
+    sl_linear(k, p->s->act, part, ld, &p->w, r0, r1, next, &p->x, t0, t1, p->scratch);
     for (size_t t = t0; t < t1; t++)
         ca_same(c, what, part + (t - t0) * ld, p->y + t * p->ldy + r0, ld, sizeof *part);
 }

@@ -382,9 +382,10 @@ SL_ALWAYS_INLINE void narrow(float *y, size_t ldy, const sl_tensor *w, size_t r0
     {                                                                                                                  \
         decode_f32(dst, w, r0, r1, k0, k1, SL_FORMAT_##id);                                                            \
     }                                                                                                                  \
-    static void narrow_##id(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const sl_act *x,           \
-                            size_t t0, size_t t1)                                                                      \
+    static void narrow_##id(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const void *next,          \
+                            const sl_act *x, size_t t0, size_t t1)                                                     \
     {                                                                                                                  \
+        (void)next;                                                                                                    \
         if (t1 - t0 == 1)                                                                                              \
             narrow(y, ldy, w, r0, r1, x, t0, 1, SL_FORMAT_##id);                                                       \
         else                                                                                                           \

@@ -159,21 +159,38 @@ SL_ALWAYS_INLINE __m256 add_scaled(__m256 acc, __m256i sum, __m256 d, float dx)
     return _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum), _mm256_mul_ps(d, _mm256_set1_ps(dx)), acc);
 }
 
-/* Memory takes that long to answer: who reads a core's share of it should ask so many bytes before. */
-#define BYTES_AHEAD 9000
-
-/* From a tile of 8 rows to the one whose rows are asked for meanwhile. */
-SL_ALWAYS_INLINE size_t bytes_ahead(const sl_tensor *w)
-{
-    const size_t tile = SL_PANEL_ROWS * w->row_bytes;
-    return sl_round_up(BYTES_AHEAD, tile);
-}
-
 /* Ask for the n bytes at p; n is a constant. */
 SL_ALWAYS_INLINE void fetch_bytes(const uint8_t *p, size_t n)
 {
     for (size_t i = 0; i < n; i += 64)
         sl_cpu_prefetch(p + i);
+}
+
+/* What is asked for while rows are multiplied: as many bytes as they have, further on, and from row r1 on those at
+ * `next`. */
+typedef struct onward {
+    const uint8_t *from, *end;
+    ptrdiff_t jump;
+} onward;
+
+/* `by` bytes behind `now`, where the rows begin. */
+SL_ALWAYS_INLINE onward onward_from(const uint8_t *now, size_t by, const sl_tensor *w, size_t r1, const void *next)
+{
+    const uint8_t *end = (const uint8_t *)w->data + r1 * w->row_bytes;
+    return (onward){ now + by, end, next ? (const uint8_t *)next - end : 0 };
+}
+
+/* Of 8 rows side by side, the first of them at `row`. */
+SL_ALWAYS_INLINE onward onward_rows(const uint8_t *row, const sl_tensor *w, size_t r1, const void *next)
+{
+    return onward_from(row, sl_linear_ahead(w, SL_PANEL_ROWS), w, r1, next);
+}
+
+/* n bytes, when `at` bytes of the rows are multiplied; n is a constant. */
+SL_ALWAYS_INLINE void fetch_onward(const onward *o, size_t at, size_t n)
+{
+    const uint8_t *p = o->from + at;
+    fetch_bytes(p + (p < o->end ? 0 : o->jump), n);
 }
 
 /* The first `rows` of 8 neighbouring results; the others are neither read nor written. */
@@ -234,21 +251,22 @@ SL_ALWAYS_INLINE act_at act_group(const sl_act *x, size_t t, size_t g)
 
 /* A sl_panel_narrow_fn for at most LINEAR_TILE tokens, 8 rows after another. */
 #define NARROW_BY_ROWS(name, tile, ...)                                                                                \
-    void name(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const sl_act *x, size_t t0, size_t t1)   \
+    void name(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const void *next, const sl_act *x,       \
+              size_t t0, size_t t1)                                                                                    \
     {                                                                                                                  \
         for (size_t r = r0; r < r1; r += SL_PANEL_ROWS, y += SL_PANEL_ROWS)                                            \
             switch (t1 - t0) {                                                                                         \
             case 1:                                                                                                    \
-                tile(y, ldy, w, r, r1, x, t0, 1, ##__VA_ARGS__);                                                       \
+                tile(y, ldy, w, r, r1, next, x, t0, 1, ##__VA_ARGS__);                                                 \
                 break;                                                                                                 \
             case 2:                                                                                                    \
-                tile(y, ldy, w, r, r1, x, t0, 2, ##__VA_ARGS__);                                                       \
+                tile(y, ldy, w, r, r1, next, x, t0, 2, ##__VA_ARGS__);                                                 \
                 break;                                                                                                 \
             case 3:                                                                                                    \
-                tile(y, ldy, w, r, r1, x, t0, 3, ##__VA_ARGS__);                                                       \
+                tile(y, ldy, w, r, r1, next, x, t0, 3, ##__VA_ARGS__);                                                 \
                 break;                                                                                                 \
             default:                                                                                                   \
-                tile(y, ldy, w, r, r1, x, t0, LINEAR_TILE, ##__VA_ARGS__);                                             \
+                tile(y, ldy, w, r, r1, next, x, t0, LINEAR_TILE, ##__VA_ARGS__);                                       \
                 break;                                                                                                 \
             }                                                                                                          \
     }

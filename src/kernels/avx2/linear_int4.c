@@ -73,15 +73,15 @@ SL_ALWAYS_INLINE void decode(void *dst, const sl_tensor *w, size_t r0, size_t r1
     }
 }
 
-/* n tokens x 8 rows, asking for the next 8 rows on the way. */
-SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const sl_act *x,
-                                  size_t t, size_t n, bool zeros)
+/* n tokens x 8 rows, asking for later ones on the way. */
+SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const void *next,
+                                  const sl_act *x, size_t t, size_t n, bool zeros)
 {
     const u_kind kind = { .five = false, .mins = zeros };
     const uint8_t *row[SL_PANEL_ROWS];
     row_pointers(row, w, r0, r1);
     scale_rows scales = scale_rows_begin(w, r0, r1, 0);
-    const uint8_t *ahead = row[0] + bytes_ahead(w);
+    const onward ahead = onward_rows(row[0], w, r1, next);
     __m256 acc[LINEAR_TILE];
     UNROLL
     for (size_t i = 0; i < n; i++)
@@ -95,7 +95,7 @@ SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size
             nibbles(q, row, g * GROUP_BYTES);
             add_group(acc, q, scales.d, scales.m, act_group(x, t, g), n, kind);
         }
-        fetch_bytes(ahead + SL_PANEL_ROWS * g * GROUP_BYTES, SL_PANEL_ROWS * GROUP_BYTES);
+        fetch_onward(&ahead, SL_PANEL_ROWS * g * GROUP_BYTES, SL_PANEL_ROWS * GROUP_BYTES);
     }
     const size_t rows = SL_MIN(SL_PANEL_ROWS, r1 - r0);
     UNROLL

@@ -26,15 +26,15 @@ static void decode(void *dst, const sl_tensor *w, size_t r0, size_t r1, size_t k
     }
 }
 
-/* n tokens x 8 rows, asking for the next 8 rows on the way. */
-SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const sl_act *x,
-                                  size_t t, size_t n)
+/* n tokens x 8 rows, asking for later ones on the way. */
+SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const void *next,
+                                  const sl_act *x, size_t t, size_t n)
 {
     const uint8_t *row[SL_PANEL_ROWS];
     row_pointers(row, w, r0, r1);
     scale_rows scales = scale_rows_begin(w, r0, r1, 0);
     const __m256i turn = turned_bits(w);
-    const uint8_t *ahead = row[0] + bytes_ahead(w);
+    const onward ahead = onward_rows(row[0], w, r1, next);
     __m256 acc[LINEAR_TILE];
     UNROLL
     for (size_t i = 0; i < n; i++)
@@ -47,7 +47,7 @@ SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size
             v[i] = _mm256_xor_si256(v[i], turn);
         scale_rows_at(&scales, k, false);
         add_bytes(acc, v, scales.d, act_group(x, t, k / SL_GROUP), n);
-        fetch_bytes(ahead + SL_PANEL_ROWS * k, SL_PANEL_ROWS * SL_GROUP);
+        fetch_onward(&ahead, SL_PANEL_ROWS * k, SL_PANEL_ROWS * SL_GROUP);
     }
     const size_t rows = SL_MIN(SL_PANEL_ROWS, r1 - r0);
     UNROLL

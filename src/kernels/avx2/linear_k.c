@@ -104,14 +104,14 @@ SL_ALWAYS_INLINE void decode_k(void *dst, const sl_tensor *w, size_t r0, size_t 
     }
 }
 
-/* n tokens x 8 rows, asking for the next 8 rows on the way. */
-SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const sl_act *x,
-                                  size_t t, size_t n, bool five)
+/* n tokens x 8 rows, asking for later ones on the way. */
+SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const void *next,
+                                  const sl_act *x, size_t t, size_t n, bool five)
 {
     const u_kind kind = { .five = five, .mins = true };
     const uint8_t *row[SL_PANEL_ROWS];
     row_pointers(row, w, r0, r1);
-    const uint8_t *ahead = row[0] + bytes_ahead(w);
+    const onward ahead = onward_rows(row[0], w, r1, next);
     __m256 acc[LINEAR_TILE];
     UNROLL
     for (size_t i = 0; i < n; i++)
@@ -121,8 +121,8 @@ SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size
         __m256i v[8], high[8] = { 0 }, q[8];
         load_high(high, row, at, five);
         for (size_t half = 0; half < 2; half++, next_high(high, five)) {
-            fetch_bytes(ahead + SL_PANEL_ROWS * at + half * (SL_PANEL_ROWS / 2 * k_bytes(five)),
-                        SL_PANEL_ROWS / 2 * k_bytes(five));
+            fetch_onward(&ahead, SL_PANEL_ROWS * at + half * (SL_PANEL_ROWS / 2 * k_bytes(five)),
+                         SL_PANEL_ROWS / 2 * k_bytes(five));
             UNROLL
             for (size_t j = 0; j < 4; j++) {
                 if (j % 2 == 0)

@@ -69,19 +69,19 @@ SL_ALWAYS_INLINE void decode(void *dst, const sl_tensor *w, size_t r0, size_t r1
     }
 }
 
-/* n tokens x 8 rows, asking for the next 8 rows on the way. */
-SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const sl_act *x,
-                                  size_t t, size_t n, sl_format f)
+/* n tokens x 8 rows, asking for later ones on the way. */
+SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const void *next,
+                                  const sl_act *x, size_t t, size_t n, sl_format f)
 {
     const uint8_t *row[SL_PANEL_ROWS];
     row_pointers(row, w, r0, r1);
-    const uint8_t *ahead = row[0] + bytes_ahead(w);
+    const onward ahead = onward_rows(row[0], w, r1, next);
     __m256 acc[LINEAR_TILE];
     UNROLL
     for (size_t i = 0; i < n; i++)
         acc[i] = _mm256_setzero_ps();
     for (size_t g = 0, at = 0; g < x->G; at += bytes_of(f)) {
-        fetch_bytes(ahead + SL_PANEL_ROWS * at, SL_PANEL_ROWS * bytes_of(f));
+        fetch_onward(&ahead, SL_PANEL_ROWS * at, SL_PANEL_ROWS * bytes_of(f));
         for (size_t j = 0; j < groups_of(f); j++, g++) {
             __m256i q[8];
             const __m256 d = scale_of(row, at, j, f);

@@ -58,14 +58,14 @@ static void decode(void *dst, const sl_tensor *w, size_t r0, size_t r1, size_t k
     }
 }
 
-/* n tokens x 8 rows, asking for the next 8 rows on the way, which need not follow these: rows may alternate. */
-SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const sl_act *x,
-                                  size_t t, size_t n)
+/* n tokens x 8 rows, asking for later ones on the way, row by row: others may lie between. */
+SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const void *next,
+                                  const sl_act *x, size_t t, size_t n)
 {
     enum { LINE_GROUPS = 64 / GROUP_BYTES };
-    const size_t ahead = bytes_ahead(w);
     split_rows row;
     split_pointers(&row, w, r0, r1);
+    const onward ahead = onward_from(row.q[0], sl_round_up(SL_BYTES_AHEAD, SL_PANEL_ROWS * w->row_bytes), w, r1, next);
     __m256 acc[LINEAR_TILE];
     UNROLL
     for (size_t i = 0; i < n; i++)
@@ -73,7 +73,7 @@ SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size
     for (size_t g = 0; g < x->G; g++) {
         __m256i q[8];
         for (size_t i = 0; i < SL_PANEL_ROWS && g % LINE_GROUPS == 0; i++)
-            sl_cpu_prefetch(row.q[i] + ahead + g * GROUP_BYTES);
+            fetch_onward(&ahead, i * w->row_bytes + g * GROUP_BYTES, 1);
         load_group(q, &row, g);
         add_bytes(acc, q, powers(row.scale, g), act_group(x, t, g), n);
     }

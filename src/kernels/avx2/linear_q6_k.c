@@ -114,12 +114,12 @@ SL_ALWAYS_INLINE void micro_tile(float *y, size_t ldy, const uint8_t *panel, siz
         store_rows(y + i * ldy, acc[i], rows);
 }
 
-SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const sl_act *x,
-                                  size_t t, size_t n)
+SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const void *next,
+                                  const sl_act *x, size_t t, size_t n)
 {
     const uint8_t *row[SL_PANEL_ROWS];
     row_pointers(row, w, r0, r1);
-    const uint8_t *ahead = row[0] + bytes_ahead(w);
+    const onward ahead = onward_rows(row[0], w, r1, next);
     __m256 acc[LINEAR_TILE];
     UNROLL
     for (size_t i = 0; i < n; i++)
@@ -130,7 +130,7 @@ SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size
         half_6 h;
         group_6 g;
         transpose_dwords(scale, row, at + offsetof(sl_block_q6_k, scale));
-        fetch_bytes(ahead + SL_PANEL_ROWS * at, SL_PANEL_ROWS * sizeof(sl_block_q6_k));
+        fetch_onward(&ahead, SL_PANEL_ROWS * at, SL_PANEL_ROWS * sizeof(sl_block_q6_k));
         for (size_t half = 0; half < 2; half++) {
             load_half(&h, row, at, half);
             UNROLL

@@ -112,13 +112,13 @@ MICRO_BY_TILES(sl_micro_u5_mins_avx2, micro_tile, KIND(true, true))
 
 /* ---- narrow -------------------------------------------------------------------- */
 
-/* n tokens x 8 rows, asking for the next 8 rows on the way. */
-SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const sl_act *x,
-                                  size_t t, size_t n, sl_format f)
+/* n tokens x 8 rows, asking for later ones on the way. */
+SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const void *next,
+                                  const sl_act *x, size_t t, size_t n, sl_format f)
 {
     const uint8_t *row[SL_PANEL_ROWS];
     row_pointers(row, w, r0, r1);
-    const uint8_t *ahead = row[0] + bytes_ahead(w);
+    const onward ahead = onward_rows(row[0], w, r1, next);
     __m256 acc[LINEAR_TILE];
     UNROLL
     for (size_t i = 0; i < n; i++)
@@ -128,7 +128,7 @@ SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size
         __m256 d, m;
         load_group(q, &d, &m, row, at, f);
         add_group(acc, q, d, m, act_group(x, t, g), n, kind_of(f));
-        fetch_bytes(ahead + SL_PANEL_ROWS * at, SL_PANEL_ROWS * block_bytes(f));
+        fetch_onward(&ahead, SL_PANEL_ROWS * at, SL_PANEL_ROWS * block_bytes(f));
     }
     const size_t rows = SL_MIN(SL_PANEL_ROWS, r1 - r0);
     UNROLL

@@ -13,6 +13,10 @@
 
 #define GROUP_STEPS (SL_GROUP / 8)
 
+/* Rows that narrow takes at once: few, since rows of floats are long, and what lies between a row and the next is asked
+ * for before its use. */
+#define ROWS 4
+
 /* Where a function takes a format, it is a constant: it is inlined once for each. */
 
 /* ---- one row ------------------------------------------------------------------- */
@@ -104,99 +108,90 @@ void sl_decode_any_avx2(void *dst, const sl_tensor *w, size_t r0, size_t r1, siz
 
 /* ---- narrow -------------------------------------------------------------------- */
 
-/* Group g of n_rows rows times n tokens, whose columns of that group begin at a. Floats go step
+/* Group g of 4 rows times n tokens, whose columns of that group begin at a. Floats go step
  * by step, so that a token's 8 numbers are loaded once for all rows; blocks row by row, so that
  * their scale is. */
 SL_ALWAYS_INLINE void add_group(__m256 *acc, const uint8_t *const *row, size_t g, const float *a, size_t lda, size_t n,
-                                size_t n_rows, sl_format f)
+                                sl_format f)
 {
     const size_t at = g * group_bytes(f), step = group_bytes(f) / GROUP_STEPS;
     if (is_float(f)) {
         UNROLL
         for (size_t c = 0; c < GROUP_STEPS; c++)
             UNROLL
-        for (size_t i = 0; i < n_rows; i++) {
+        for (size_t i = 0; i < ROWS; i++) {
             const __m256 b = load_floats(row[i] + at + c * step, f);
             UNROLL
             for (size_t j = 0; j < n; j++)
-                acc[j * n_rows + i] = _mm256_fmadd_ps(b, _mm256_loadu_ps(a + j * lda + 8 * c), acc[j * n_rows + i]);
+                acc[j * ROWS + i] = _mm256_fmadd_ps(b, _mm256_loadu_ps(a + j * lda + 8 * c), acc[j * ROWS + i]);
         }
         return;
     }
     UNROLL
-    for (size_t i = 0; i < n_rows; i++) {
+    for (size_t i = 0; i < ROWS; i++) {
         __m256 b[GROUP_STEPS];
         load_group(b, row[i], g, f);
         UNROLL
         for (size_t c = 0; c < GROUP_STEPS; c++)
             UNROLL
         for (size_t j = 0; j < n; j++)
-            acc[j * n_rows + i] = _mm256_fmadd_ps(b[c], _mm256_loadu_ps(a + j * lda + 8 * c), acc[j * n_rows + i]);
+            acc[j * ROWS + i] = _mm256_fmadd_ps(b[c], _mm256_loadu_ps(a + j * lda + 8 * c), acc[j * ROWS + i]);
     }
 }
 
-/* n tokens x n_rows stored rows, all columns; n is 1..3, n_rows 4 or 8, both constants. The first
- * `rows` results are stored. `fetch` asks for the next n_rows rows on the way. */
-SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, size_t rows, const uint8_t *const *row, size_t row_bytes,
-                                  const sl_act *x, size_t t, bool fetch, size_t n, size_t n_rows, sl_format f)
+/* n tokens x 4 stored rows, all columns; n is a constant, 1..3. The first `rows` results are stored. Later rows are
+ * asked for on the way, unless `ahead` is NULL. */
+SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, size_t rows, const uint8_t *const *row, const onward *ahead,
+                                  const sl_act *x, size_t t, size_t n, sl_format f)
 {
     const float *a = x->f32 + t * x->ldf;
-    const uint8_t *ahead = row[0] + n_rows * row_bytes;
     const size_t groups = x->K / SL_GROUP;
-    __m256 acc[12];
+    __m256 acc[3 * ROWS];
     UNROLL
-    for (size_t i = 0; i < n_rows * n; i++)
+    for (size_t i = 0; i < ROWS * n; i++)
         acc[i] = _mm256_setzero_ps();
     for (size_t g = 0; g < groups; g++, a += SL_GROUP) {
-        add_group(acc, row, g, a, x->ldf, n, n_rows, f);
-        if (fetch)
-            fetch_bytes(ahead + g * n_rows * group_bytes(f), n_rows * group_bytes(f));
+        add_group(acc, row, g, a, x->ldf, n, f);
+        if (ahead)
+            fetch_onward(ahead, g * ROWS * group_bytes(f), ROWS * group_bytes(f));
     }
     for (size_t k = groups * SL_GROUP; k < x->K; k += 8, a += 8) {
         const size_t left = SL_MIN(8, x->K - k);
         UNROLL
-        for (size_t i = 0; i < n_rows; i++) {
+        for (size_t i = 0; i < ROWS; i++) {
             const __m256 b = load_floats_tail(row[i] + k * (group_bytes(f) / SL_GROUP), left, f);
             UNROLL
             for (size_t j = 0; j < n; j++)
-                acc[j * n_rows + i] =
-                    _mm256_fmadd_ps(b, _mm256_maskload_ps(a + j * x->ldf, lanes8(left)), acc[j * n_rows + i]);
+                acc[j * ROWS + i] =
+                    _mm256_fmadd_ps(b, _mm256_maskload_ps(a + j * x->ldf, lanes8(left)), acc[j * ROWS + i]);
         }
     }
     UNROLL
-    for (size_t j = 0; j < n; j++) {
-        if (n_rows == 8)
-            store_rows(y + j * ldy, reduce8(acc + j * n_rows), rows);
-        else
-            _mm_maskstore_ps(y + j * ldy, lanes4(rows), reduce4(acc + j * n_rows));
-    }
+    for (size_t j = 0; j < n; j++)
+        _mm_maskstore_ps(y + j * ldy, lanes4(rows), reduce4(acc + j * ROWS));
 }
 
 /* 4 rows stay in L1 or L2 while two or three tokens at a time pass over them. */
-SL_ALWAYS_INLINE void narrow_some(float *y, size_t ldy, size_t rows, const uint8_t *const *row, size_t row_bytes,
+SL_ALWAYS_INLINE void narrow_rows(float *y, size_t ldy, size_t rows, const uint8_t *const *row, const onward *ahead,
                                   const sl_act *x, size_t t0, size_t t1, sl_format f)
 {
     size_t t = t0;
     for (; t1 - t == 3 || t1 - t > 4; t += 3, y += 3 * ldy)
-        narrow_tile(y, ldy, rows, row, row_bytes, x, t, t == t0, 3, 4, f);
-    for (; t < t1; t += 2, y += 2 * ldy)
-        narrow_tile(y, ldy, rows, row, row_bytes, x, t, t == t0, 2, 4, f);
+        narrow_tile(y, ldy, rows, row, t == t0 ? ahead : NULL, x, t, 3, f);
+    for (; t1 - t > 1; t += 2, y += 2 * ldy)
+        narrow_tile(y, ldy, rows, row, t == t0 ? ahead : NULL, x, t, 2, f);
+    if (t < t1)
+        narrow_tile(y, ldy, rows, row, t == t0 ? ahead : NULL, x, t, 1, f);
 }
 
-SL_ALWAYS_INLINE void narrow(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const sl_act *x, size_t t0,
-                             size_t t1, sl_format f)
+SL_ALWAYS_INLINE void narrow(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const void *next,
+                             const sl_act *x, size_t t0, size_t t1, sl_format f)
 {
-    for (size_t r = r0; r < r1; r += SL_PANEL_ROWS, y += SL_PANEL_ROWS) {
-        const size_t rows = SL_MIN(SL_PANEL_ROWS, r1 - r);
+    for (size_t r = r0; r < r1; r += ROWS, y += ROWS) {
         const uint8_t *row[SL_PANEL_ROWS];
         row_pointers(row, w, r, r1);
-        if (t1 - t0 == 1) {
-            narrow_tile(y, ldy, rows, row, w->row_bytes, x, t0, true, 1, 8, f);
-            continue;
-        }
-        narrow_some(y, ldy, SL_MIN(rows, 4), row, w->row_bytes, x, t0, t1, f);
-        if (rows > 4)
-            narrow_some(y + 4, ldy, rows - 4, row + 4, w->row_bytes, x, t0, t1, f);
+        const onward ahead = onward_from(row[0], sl_linear_ahead(w, ROWS), w, r1, next);
+        narrow_rows(y, ldy, SL_MIN(ROWS, r1 - r), row, &ahead, x, t0, t1, f);
     }
 }
 
@@ -209,10 +204,10 @@ SL_ALWAYS_INLINE void narrow(float *y, size_t ldy, const sl_tensor *w, size_t r0
     }
 #define FORMAT(id)                                                                                                     \
     DECODE(id)                                                                                                         \
-    static void narrow_##id(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const sl_act *x,           \
-                            size_t t0, size_t t1)                                                                      \
+    static void narrow_##id(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const void *next,          \
+                            const sl_act *x, size_t t0, size_t t1)                                                     \
     {                                                                                                                  \
-        narrow(y, ldy, w, r0, r1, x, t0, t1, SL_FORMAT_##id);                                                          \
+        narrow(y, ldy, w, r0, r1, next, x, t0, t1, SL_FORMAT_##id);                                                    \
     }
 FORMAT(F32)
 FORMAT(F16)

@@ -93,12 +93,13 @@ SL_ALWAYS_INLINE void add_products(__m256 *acc, size_t i, __m256 weights, const 
         acc[j * ROWS + i] = _mm256_fmadd_ps(weights, _mm256_loadu_ps(a + j * lda), acc[j * ROWS + i]);
 }
 
-/* n tokens x 4 rows, asking for the next ones on the way. n is a constant. */
-SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const sl_act *x,
-                                  size_t t, size_t n)
+/* n tokens x 4 rows, asking for later ones on the way. n is a constant. */
+SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const void *next,
+                                  const sl_act *x, size_t t, size_t n)
 {
     const uint8_t *row[SL_PANEL_ROWS];
     row_pointers(row, w, r0, r1);
+    const onward ahead = onward_from(row[0], sl_linear_ahead(w, ROWS), w, r1, next);
     scale_walk walk = walk_from(w, r0, r1, 0, ROWS);
     const float *a = x->f32 + t * x->ldf;
     const size_t whole = x->K / 8 * 8, group = w->scales.group;
@@ -112,7 +113,7 @@ SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size
         next_scales(d, &walk, ROWS);
         size_t c = k;
         for (; end - c >= SL_GROUP; c += SL_GROUP) {
-            fetch_bytes(row[0] + ROWS * (w->row_bytes + c), ROWS * SL_GROUP);
+            fetch_onward(&ahead, ROWS * c, ROWS * SL_GROUP);
             UNROLL
             for (size_t h = 0; h < SL_GROUP; h += 16)
                 UNROLL
@@ -142,19 +143,19 @@ SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size
         _mm_maskstore_ps(y + j * ldy, lanes4(SL_MIN(ROWS, r1 - r0)), reduce4(acc + j * ROWS));
 }
 
-static void narrow(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const sl_act *x, size_t t0,
-                   size_t t1)
+static void narrow(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const void *next, const sl_act *x,
+                   size_t t0, size_t t1)
 {
     for (size_t r = r0; r < r1; r += ROWS, y += ROWS)
         switch (t1 - t0) {
         case 1:
-            narrow_tile(y, ldy, w, r, r1, x, t0, 1);
+            narrow_tile(y, ldy, w, r, r1, next, x, t0, 1);
             break;
         case 2:
-            narrow_tile(y, ldy, w, r, r1, x, t0, 2);
+            narrow_tile(y, ldy, w, r, r1, next, x, t0, 2);
             break;
         default:
-            narrow_tile(y, ldy, w, r, r1, x, t0, NARROW_MAX);
+            narrow_tile(y, ldy, w, r, r1, next, x, t0, NARROW_MAX);
             break;
         }
 }

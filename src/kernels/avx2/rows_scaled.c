@@ -75,14 +75,14 @@ SL_ALWAYS_INLINE void decode(void *dst, const sl_tensor *w, size_t r0, size_t r1
     }
 }
 
-/* One token, asking for the next 8 rows on the way. */
-SL_ALWAYS_INLINE void narrow(float *y, const sl_tensor *w, size_t r0, size_t r1, const sl_act *act, size_t t,
-                             unsigned bits, bool zeros)
+/* One token, asking for later ones on the way. */
+SL_ALWAYS_INLINE void narrow(float *y, const sl_tensor *w, size_t r0, size_t r1, const void *next, const sl_act *act,
+                             size_t t, unsigned bits, bool zeros)
 {
     for (size_t r = r0; r < r1; r += SL_PANEL_ROWS, y += SL_PANEL_ROWS) {
         rows8 x = rows_begin(w, r, r1, 0);
         const float *a = act->f32 + t * act->ldf;
-        const uint8_t *ahead = x.row[0] + bytes_ahead(w);
+        const onward ahead = onward_rows(x.row[0], w, r1, next);
         __m256 acc[SL_PANEL_ROWS];
         UNROLL
         for (size_t i = 0; i < SL_PANEL_ROWS; i++)
@@ -97,7 +97,7 @@ SL_ALWAYS_INLINE void narrow(float *y, const sl_tensor *w, size_t r0, size_t r1,
                 for (size_t c = 0; c < GROUP_STEPS; c++)
                     acc[i] = _mm256_fmadd_ps(b[c], _mm256_loadu_ps(a + k + 8 * c), acc[i]);
             }
-            fetch_bytes(ahead + SL_PANEL_ROWS * k * bits / 8, SL_PANEL_ROWS * SL_GROUP * bits / 8);
+            fetch_onward(&ahead, SL_PANEL_ROWS * k * bits / 8, SL_PANEL_ROWS * SL_GROUP * bits / 8);
         }
         store_rows(y, reduce8(acc), SL_MIN(SL_PANEL_ROWS, r1 - r));
     }
@@ -108,11 +108,11 @@ SL_ALWAYS_INLINE void narrow(float *y, const sl_tensor *w, size_t r0, size_t r1,
     {                                                                                                                  \
         decode(dst, w, r0, r1, k0, k1, bits, zeros);                                                                   \
     }                                                                                                                  \
-    static void narrow_##id(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const sl_act *x,           \
-                            size_t t0, size_t t1)                                                                      \
+    static void narrow_##id(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const void *next,          \
+                            const sl_act *x, size_t t0, size_t t1)                                                     \
     {                                                                                                                  \
         (void)ldy, (void)t1;                                                                                           \
-        narrow(y, w, r0, r1, x, t0, bits, zeros);                                                                      \
+        narrow(y, w, r0, r1, next, x, t0, bits, zeros);                                                                \
     }
 FORMAT(INT4, 4, false)
 FORMAT(INT4_ZP, 4, true)
