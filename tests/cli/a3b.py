@@ -1,4 +1,4 @@
-"""a3b.py SLUICE [--layers N] [--folder DIR] [FORM...] - layers of Qwen3-30B-A3B at full size, random: the same weights as
+"""a3b.py SLUICE [FORM...] [--layers N] [--folder DIR] - layers of Qwen3-30B-A3B at full size, random: the same weights as
 GPTQ, AWQ, compressed-tensors INT4 and GGUF's Q4_0 give the same answer.
 
 On the exact path letter by letter in all forms. With 8-bit inputs those without zero points (ct, gguf) are one sum and those
