@@ -28,7 +28,8 @@ typedef enum sl_act_type { SL_ACT_F32, SL_ACT_Q8, SL_ACT_COUNT } sl_act_type;
 /* Forms of the same input; a weight format asks for some of them (sl_panel.needs): as it is; in 8 bits with a scale for
  * each group of 32, in 8 bits with one scale for each row, those 8 bits widened; rounded to 8-bit floats with a scale
  * for each SL_E4M3_GROUP columns, with one that is a power of two, or with one for each row. Of the two forms in 8 bits
- * there is one, and so of the three that are rounded; where several are asked for, the first serves all. */
+ * there is one, and so of the three that are rounded; where several are asked for, the first serves all. Lanes are made
+ * of the 8 bits, and may be missing (sl_act.lanes). */
 enum {
     SL_NEED_F32 = 1,
     SL_NEED_Q8 = 2,
@@ -37,25 +38,36 @@ enum {
     SL_NEED_E4M3 = 16,
     SL_NEED_E4M3_POWER = 32,
     SL_NEED_E4M3_TOKEN = 64,
+    SL_NEED_LANES = 128,
     SL_NEED_ROUNDED = SL_NEED_E4M3 | SL_NEED_E4M3_POWER | SL_NEED_E4M3_TOKEN,
 };
+
+/* One group of up to SL_LANES rows of 8-bit activations, turned: row t is lane t, lanes without a row are zero. 8
+ * elements of 4 rows lie together: those of 0, 1, 4 and 5, then those of 2, 3, 6 and 7. */
+#define SL_LANES 8
+typedef struct sl_lanes {
+    int8_t q[4][2][4][8]; /* row t: q[i][t / 2 % 2][t / 4 * 2 + t % 2] are elements 8i .. 8i+7 of the group */
+    int16_t eight[SL_LANES][2];
+    float d[SL_LANES], dsum[SL_LANES];
+} sl_lanes;
 
 /* T rows of activations in the forms that were asked for; the rest is NULL.
  * Group g of a row holds elements 32g .. 32g+31: x is about d * q.
  * Rows of q8 and q16 have 32 * G elements, padded with zeros, so K needs no multiple. */
 typedef struct sl_act {
     size_t T, K, G;
-    const float *f32;  /* [T][ldf] */
-    size_t ldf;        /* row stride of f32 in elements */
-    int8_t *q8;        /* [T][32 G], within -127..127 */
-    int16_t *q16;      /* the same numbers, widened */
-    float *d;          /* [T][G] scale: absmax / 127 of the group */
-    bool token;        /* all groups of a row have its scale: absmax of the row / 127 */
-    int16_t *half;     /* [T][G][2] sums of the q of a group's two halves */
-    int16_t *eight;    /* [T][G][2] 8 times the sum of the q at k % 4 < 2, and of the others */
-    float *dsum;       /* [T][G] d * sum of the group's q */
-    float *rounded;    /* [T][K] f32 after sl_round_e4m3_fn */
-    unsigned rounding; /* which of SL_NEED_ROUNDED that is */
+    const float *f32;      /* [T][ldf] */
+    size_t ldf;            /* row stride of f32 in elements */
+    int8_t *q8;            /* [T][32 G], within -127..127 */
+    int16_t *q16;          /* the same numbers, widened */
+    float *d;              /* [T][G] scale: absmax / 127 of the group */
+    bool token;            /* all groups of a row have its scale: absmax of the row / 127 */
+    int16_t *half;         /* [T][G][2] sums of the q of a group's two halves */
+    int16_t *eight;        /* [T][G][2] 8 times the sum of the q at k % 4 < 2, and of the others */
+    float *dsum;           /* [T][G] d * sum of the group's q */
+    float *rounded;        /* [T][K] f32 after sl_round_e4m3_fn */
+    unsigned rounding;     /* which of SL_NEED_ROUNDED that is */
+    const sl_lanes *lanes; /* [G] of all rows, T <= SL_LANES; NULL: sl_linear makes them where it wants them */
 } sl_act;
 
 /* Fill q8, d, half, eight, dsum (and q16 unless NULL) for rows t0..t1 of act->f32.
@@ -69,6 +81,9 @@ typedef void sl_quantize_fn(const sl_act *act, size_t t0, size_t t1);
  * Sources: act_quant in DeepSeek-V3's inference/kernel.py, whose groups of zeros are NaN, or have a least d;
  * Micikevicius et al. 2022, arXiv 2209.05433, section 3. */
 typedef void sl_round_e4m3_fn(float *y, const float *x, size_t n, bool power);
+
+/* lanes [G] = rows t0..t1, at most SL_LANES of them, which are quantised; row t0 is lane 0. */
+typedef void sl_turn_fn(sl_lanes *lanes, const sl_act *act, size_t t0, size_t t1);
 
 /* ---- linear: y = x W^T ------------------------------------------------------- */
 
@@ -92,6 +107,11 @@ typedef void sl_panel_micro_fn(float *y, size_t ldy, const void *panel, size_t r
 typedef void sl_panel_narrow_fn(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const void *next,
                                 const sl_act *x, size_t t0, size_t t1);
 
+/* The same product for lanes t0..t1: more tokens than narrow takes, too few to pay for panels. y[t - t0][r - r0], bits
+ * as above. lanes [ceil(w->cols / 32)] */
+typedef void sl_panel_few_fn(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const void *next,
+                             const sl_lanes *lanes, size_t t0, size_t t1);
+
 typedef struct sl_panel {
     const char *name;      /* "u4 x8": for info, trace and bench */
     unsigned needs;        /* SL_NEED_* of micro */
@@ -103,6 +123,7 @@ typedef struct sl_panel {
     sl_panel_micro_fn *micro;
     sl_panel_narrow_fn *narrow; /* optional */
     size_t narrow_max;          /* largest T for narrow; 0 without one */
+    sl_panel_few_fn *few;       /* optional; for up to SL_LANES tokens */
     bool together;              /* lines of the cache hold rows of several panels: those are decoded one after another,
                                  * however few tokens there are */
 } sl_panel;
@@ -235,6 +256,7 @@ typedef struct sl_kernels {
     sl_isa isa;          /* highest folder that wrote a slot */
     size_t panels_bytes; /* that decoded panels of one product may take of the second-level cache */
     sl_quantize_fn *quantize;
+    sl_turn_fn *turn;
     sl_panel panel[SL_FORMAT_COUNT][SL_ACT_COUNT]; /* float formats ignore the activation type: F32 */
     sl_rms_norm_fn *rms_norm;
     sl_add_fn *add;

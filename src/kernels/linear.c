@@ -1,7 +1,8 @@
 /* linear.c - the one matrix path, y = x W^T, for every weight format and ISA.
  *
- * Few tokens: `narrow` streams the stored rows through registers. More: panels are decoded
- * into scratch and all tokens pass over them in blocks:
+ * One token or a tile of them: `narrow` streams the stored rows through registers. Some more, where there is `few`:
+ * rows are bytes for a moment, and tokens lanes. Else panels are decoded into scratch and all tokens pass over them in
+ * blocks:
  *
  *   for 8 or 64 rows:  for a block of columns:  decode 1 or 8 panels
  *                                               for 12 tokens:  for each panel:  micro
@@ -27,7 +28,15 @@
 
 size_t sl_linear_scratch(const sl_kernels *k, size_t K)
 {
+    static_assert(sizeof(sl_lanes) <= SL_PANEL_GROUP_MAX, "lanes lie where panels do");
     return SL_MAX(k->panels_bytes, sl_div_up(K, SL_GROUP) * SL_PANEL_GROUP_MAX);
+}
+
+#define FEW_LEAST 7 /* all lanes cost the same: with fewer tokens panels are as quick, which take 4 at a time */
+
+static bool is_few(const sl_panel *p, size_t T)
+{
+    return p->few && T >= FEW_LEAST && T <= SL_LANES;
 }
 
 unsigned sl_linear_needs(const sl_kernels *k, sl_act_type act, sl_format format, size_t T)
@@ -36,7 +45,7 @@ unsigned sl_linear_needs(const sl_kernels *k, sl_act_type act, sl_format format,
     if (T <= p->narrow_max)
         return p->narrow_needs;
     /* A large step may still come here in small pieces: the few tokens of one expert. */
-    return p->needs | (p->narrow_max ? p->narrow_needs : 0);
+    return p->needs | (p->narrow_max ? p->narrow_needs : 0) | (is_few(p, T) ? SL_NEED_LANES : 0);
 }
 
 /* How `wide` cuts a product: row blocks of `panels` x 8 rows, column blocks of `cols`. */
@@ -94,6 +103,18 @@ static void wide(const sl_kernels *k, const sl_panel *p, float *y, size_t ldy, c
     }
 }
 
+/* Tokens t0..t1 as lanes: those of the step, or made here. */
+static void few(const sl_kernels *k, const sl_panel *p, float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1,
+                const void *next, const sl_act *x, size_t t0, size_t t1, sl_lanes *scratch)
+{
+    if (x->lanes) {
+        p->few(y, ldy, w, r0, r1, next, x->lanes, t0, t1);
+        return;
+    }
+    k->turn(scratch, x, t0, t1);
+    p->few(y, ldy, w, r0, r1, next, scratch, 0, t1 - t0);
+}
+
 void sl_linear(const sl_kernels *k, sl_act_type act, float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1,
                const void *next, const sl_act *x, size_t t0, size_t t1, void *scratch)
 {
@@ -110,6 +131,8 @@ void sl_linear(const sl_kernels *k, sl_act_type act, float *y, size_t ldy, const
     }
     if (t1 - t0 <= p->narrow_max)
         p->narrow(y, ldy, w, r0, r1, next, x, t0, t1);
+    else if (is_few(p, t1 - t0))
+        few(k, p, y, ldy, w, r0, r1, next, x, t0, t1, scratch);
     else
         wide(k, p, y, ldy, w, r0, r1, next, x, t0, t1, scratch);
 }

@@ -326,6 +326,7 @@ static void run_tiles(const sl_graph *g, const sl_op *op, sl_lane *lane, const s
 /* Scratch of one thread, cut in this order. */
 typedef struct sl_linear_scratch_parts {
     unsigned char *act; /* narrow steps */
+    sl_lanes *lanes;    /* [ceil(K / 32)] */
     float *tmp;         /* [K] */
     float *y;           /* a tile before its epilogue */
     void *product;
@@ -339,6 +340,8 @@ static size_t cut_scratch(sl_linear_scratch_parts *p, unsigned char *base, const
     size_t at = 0;
     p->act = base;
     at += sl_act_cut(&act, NULL, SL_NARROW_ROWS, K, needs, true);
+    p->lanes = base ? (sl_lanes *)(void *)(base + at) : NULL;
+    at += sl_round_up(sl_div_up(K, 32) * sizeof *p->lanes, SL_MEM_ALIGN);
     p->tmp = base ? (float *)(void *)(base + at) : NULL;
     at += sl_round_up(K * sizeof(float), SL_MEM_ALIGN);
     p->y = base ? (float *)(void *)(base + at) : NULL;
@@ -366,6 +369,10 @@ static void run(const sl_graph *g, const sl_op *op, sl_lane *lane)
         for (size_t i; (i = sl_tiles_take(&lane->tiles[0]) * PREPARE_ROWS) < in.rows;)
             prepare(op, lane, &in, &act, own_f32, part.tmp, i, SL_MIN(i + PREPARE_ROWS, in.rows));
         sl_lane_barrier(lane, op);
+    }
+    if (in.needs & SL_NEED_LANES) { /* each thread for itself: it takes less time than a barrier */
+        lane->env->k->turn(part.lanes, &act, 0, in.rows);
+        act.lanes = part.lanes;
     }
     run_tiles(g, op, lane, &act, in.rows, part.y, part.product);
 }

@@ -469,6 +469,38 @@ static void same_part(ca *c, const product *p, const sl_kernels *k, const char *
         ca_same(c, what, part + (t - t0) * ld, p->y + t * p->ldy + r0, ld, sizeof *part);
 }
 
+/* Tokens as lanes, whatever sl_linear would choose for so many: all of them, and a part. */
+static void same_lanes(ca *c, const product *p, size_t T)
+{
+    enum { ROWS_MAX = 67 };
+    static float y[ROWS_MAX * SL_LANES];
+    const sl_panel *panel = &p->k.panel[p->s->format][p->s->act];
+    sl_act x = p->x;
+    x.T = T;
+    sl_lanes *lanes = p->scratch;
+    p->k.turn(lanes, &x, 0, T);
+    const size_t R = p->s->R, from[] = { 0, T / 3 }, to[] = { T, T - T / 4 };
+    for (size_t i = 0; i < 2; i++) {
+        const size_t r0 = i * (R / 3), n = R - r0 - i * (R / 4);
+        memset(y, CA_CANARY, sizeof y);
+        panel->few(y, n, &p->w, r0, r0 + n, NULL, lanes, from[i], to[i]);
+        for (size_t t = from[i]; t < to[i]; t++)
+            ca_same(c, "as lanes", y + (t - from[i]) * n, p->y + t * p->ldy + r0, n, sizeof *y);
+    }
+}
+
+/* A step whose lanes are there already, and a part of it. */
+static void same_step(ca *c, const product *p, size_t T)
+{
+    product step = *p;
+    step.x.T = T;
+    sl_lanes *lanes = ca_buf64(c, p->x.G * sizeof *lanes);
+    p->k.turn(lanes, &step.x, 0, T);
+    step.x.lanes = lanes;
+    same_part(c, &step, &p->k, "lanes of the step", 0, p->s->R, 0, T);
+    same_part(c, &step, &p->k, "some lanes of the step", 0, p->s->R, 1, T);
+}
+
 /* Micro over blocks of `block` columns, the driver left out. */
 static void same_blocks(ca *c, const product *p, size_t block)
 {
@@ -496,6 +528,7 @@ static void check_bits(ca *c, const void *arg)
     run(&p);
     sl_kernels wide = p.k;
     wide.panel[s->format][s->act].narrow_max = 0;
+    wide.panel[s->format][s->act].few = NULL;
 
     for (size_t n = 1; n <= s->T; n += n < 20 ? 1 : 11) {
         const size_t t0 = (s->T - n) / 2;
@@ -505,6 +538,12 @@ static void check_bits(ca *c, const void *arg)
         same_part(c, &p, &p.k, "fewer rows", r0, r1, 0, n);
         same_part(c, &p, &wide, "fewer rows, panels", r0, r1, s->T - n, s->T);
     }
+    if (panel->few) {
+        same_step(c, &p, SL_LANES - 1);
+        same_step(c, &p, SL_LANES);
+    }
+    for (size_t T = 1; panel->few && T <= SL_MIN(s->T, (size_t)SL_LANES); T++)
+        same_lanes(c, &p, T);
     if (panel->k_block)
         for (size_t block = SL_MAX(32, sl_quant_get(s->format)->block); block <= s->K; block *= 3)
             same_blocks(c, &p, block);

@@ -244,8 +244,73 @@ static void check_e4m3(ca *c, const void *arg)
     same_floats(c, "y that was x", a.y, want, s->K);
 }
 
+/* ---- lanes --------------------------------------------------------------------- */
+
+typedef struct turn_shape {
+    size_t T, G, t0, t1;
+} turn_shape;
+
+typedef struct turn_call {
+    const ca *c;
+    const sl_act *act;
+    const turn_shape *s;
+    sl_lanes *lanes;
+} turn_call;
+
+static void run_turn(void *arg)
+{
+    const turn_call *a = arg;
+    a->c->k->turn(a->lanes, a->act, a->s->t0, a->s->t1);
+}
+
+static void check_turn(ca *c, const void *arg)
+{
+    const turn_shape *s = arg;
+    const size_t all = s->T * s->G;
+    const forms f = forms_get(c, s->T, s->G);
+    for (size_t i = 0; i < all * GROUP; i++)
+        f.q[i] = (int8_t)ca_rand(c);
+    for (size_t i = 0; i < 2 * all; i++)
+        f.eight[i] = (int16_t)ca_rand(c);
+    ca_fill(c, f.d, all, CA_PLAIN);
+    ca_fill(c, f.dsum, all, CA_PLAIN);
+    const sl_act act = {
+        .T = s->T, .K = s->G * GROUP, .G = s->G, .q8 = f.q, .d = f.d, .half = f.half, .eight = f.eight, .dsum = f.dsum
+    };
+    sl_lanes *got = ca_buf64(c, s->G * sizeof *got), *want = ca_buf64(c, s->G * sizeof *want);
+    turn_call a = { c, &act, s, got };
+    run_turn(&a);
+    for (size_t i = 0; i < s->G * SL_LANES; i++) {
+        const size_t g = i / SL_LANES, lane = i % SL_LANES, t = s->t0 + i % SL_LANES;
+        const size_t at = t * s->G + g;
+        const bool row = t < s->t1;
+        sl_lanes *l = &want[i / SL_LANES];
+        for (size_t k = 0; k < GROUP; k++)
+            l->q[k / 8][lane / 2 % 2][lane / 4 * 2 + lane % 2][k % 8] = row ? f.q[at * GROUP + k] : 0;
+        l->eight[lane][0] = row ? f.eight[2 * at] : 0;
+        l->eight[lane][1] = row ? f.eight[2 * at + 1] : 0;
+        l->d[lane] = row ? f.d[at] : 0;
+        l->dsum[lane] = row ? f.dsum[at] : 0;
+    }
+    ca_same(c, "lanes", got, want, s->G, sizeof *got);
+    ca_time(c, run_turn, &a, (double)(s->t1 - s->t0) * (double)s->G * 2 * (GROUP + 12), 0);
+}
+
+static void check_lanes(ca *c)
+{
+    for (size_t G = 1; G <= 33; G += G < 3 ? 1 : 5)
+        for (size_t n = 0; n <= SL_LANES && !c->bench; n++) {
+            const turn_shape s = { SL_LANES + 3, G, n % 4, n % 4 + n };
+            ca_case(c, check_turn, &s, "lanes G=%zu rows %zu..%zu", G, s.t0, s.t1);
+        }
+    const turn_shape s = { 8, 32, 0, 8 };
+    ca_case(c, check_turn, &s, "lanes G=%zu", s.G);
+}
+
 void check_quantize(ca *c)
 {
+    if (CA_NEW(c, turn))
+        check_lanes(c);
     for (const size_t *K = ca_widths_of(c); *K && CA_NEW(c, round_e4m3); K++)
         for (int kind = 0; kind < (c->bench ? 1 : CA_KIND_COUNT + 4); kind++) {
             shape s = { .K = *K, .kind = kind < CA_KIND_COUNT ? (ca_kind)kind : CA_PLAIN };

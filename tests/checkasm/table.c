@@ -16,8 +16,8 @@ static void check_rows(ca *c, const void *arg)
     }
     if (!strstr(sl_kernels_built(), sl_isa_name(c->isa)))
         ca_fail(c, "sl_kernels_built() says \"%s\"", sl_kernels_built());
-    if (!c->k->quantize)
-        ca_fail(c, "quantize is not set");
+    if (!c->k->quantize || !c->k->turn)
+        ca_fail(c, "quantize or turn is not set");
 }
 
 static void check_panels(ca *c, const void *arg)

@@ -19,6 +19,7 @@ sl_silu_fn sl_silu_avx2;
 sl_clamped_glu_fn sl_clamped_glu_avx2;
 sl_quantize_fn sl_quantize_avx2;
 sl_round_e4m3_fn sl_round_e4m3_avx2;
+sl_turn_fn sl_turn_avx2;
 sl_rope_fn sl_rope_half_avx2, sl_rope_adjacent_avx2;
 sl_quantize_head_fn sl_quantize_head_avx2;
 sl_kv_write_fn sl_kv_write_k_f16_avx2, sl_kv_write_k_bf16_avx2, sl_kv_write_k_int8_avx2;

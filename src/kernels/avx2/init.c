@@ -13,6 +13,7 @@ void sl_kernels_init_avx2(sl_kernels *k)
     k->silu = sl_silu_avx2;
     k->clamped_glu = sl_clamped_glu_avx2;
     k->quantize = sl_quantize_avx2;
+    k->turn = sl_turn_avx2;
     k->rope_half = sl_rope_half_avx2;
     k->rope_adjacent = sl_rope_adjacent_avx2;
     k->round_e4m3 = sl_round_e4m3_avx2;

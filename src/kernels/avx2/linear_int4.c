@@ -115,6 +115,6 @@ FORMAT(INT4_ZP, true)
 
 void sl_linear_init_avx2_int4(sl_kernels *k)
 {
-    k->panel[SL_FORMAT_INT4][SL_ACT_Q8] = u_panel((u_kind){ 0 }, decode_INT4, narrow_INT4);
-    k->panel[SL_FORMAT_INT4_ZP][SL_ACT_Q8] = u_panel((u_kind){ .mins = true }, decode_INT4_ZP, narrow_INT4_ZP);
+    k->panel[SL_FORMAT_INT4][SL_ACT_Q8] = u_panel((u_kind){ 0 }, decode_INT4, narrow_INT4, NULL);
+    k->panel[SL_FORMAT_INT4_ZP][SL_ACT_Q8] = u_panel((u_kind){ .mins = true }, decode_INT4_ZP, narrow_INT4_ZP, NULL);
 }

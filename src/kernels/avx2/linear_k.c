@@ -1,5 +1,5 @@
 /* linear_k.c - Q4_K and Q5_K with 8-bit activations, as panel types u4 and u5 with minima. */
-#include "kernels/avx2/linear_u_in.h"
+#include "kernels/avx2/linear_few_in.h"
 
 static_assert(offsetof(sl_block_q4_k, scale) == 4 && offsetof(sl_block_q5_k, scale) == 4, "both begin alike");
 
@@ -140,6 +140,32 @@ SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size
         store_rows(y + i * ldy, acc[i], rows);
 }
 
+/* ---- few ------------------------------------------------------------------------- */
+
+/* Group i of a row's super-block: the low or the high nibbles of 32 bytes, and bit i of each of 32 others. */
+SL_ALWAYS_INLINE void load_row(uint8_t q[SL_GROUP], const uint8_t *block, size_t i, bool five)
+{
+    const __m128i nibble = _mm_cvtsi32_si128((int)(i % 2 * 4)), bit = _mm_cvtsi32_si128((int)i);
+    const __m256i stored = load_i(block + offset_of_q(five) + i / 2 * 32);
+    __m256i v = _mm256_and_si256(_mm256_srl_epi16(stored, nibble), _mm256_set1_epi8(15));
+    if (five) {
+        const __m256i high = _mm256_srl_epi16(load_i(block + offsetof(sl_block_q5_k, high)), bit);
+        v = _mm256_or_si256(v, _mm256_slli_epi16(_mm256_and_si256(high, _mm256_set1_epi8(1)), 4));
+    }
+    store_i(q, v);
+}
+
+SL_ALWAYS_INLINE void load_row_scales(few_weights *out, const uint8_t *const row[SL_PANEL_ROWS], size_t at, bool five)
+{
+    const k_scales scales = load_scales(row, at);
+    (void)five;
+    UNROLL
+    for (size_t j = 0; j < SL_SUPER / SL_GROUP; j++) {
+        _mm256_storeu_ps(out[j].d, _mm256_mul_ps(scales.d, byte_of(scales.scale[j / 4], j % 4)));
+        _mm256_storeu_ps(out[j].m, _mm256_mul_ps(scales.dmin, byte_of(scales.minimum[j / 4], j % 4)));
+    }
+}
+
 /* ---- the table ------------------------------------------------------------------- */
 
 #define FORMAT(id, five)                                                                                               \
@@ -147,13 +173,15 @@ SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size
     {                                                                                                                  \
         decode_k(dst, w, r0, r1, k0, k1, five);                                                                        \
     }                                                                                                                  \
-    static NARROW_BY_ROWS(narrow_##id, narrow_tile, five)
+    static NARROW_BY_ROWS(narrow_##id, narrow_tile, five) static FEW_BY_ROWS(                                          \
+        few_##id, load_row, load_row_scales, ((u_kind){ five, true }), SL_SUPER / SL_GROUP, k_bytes(five), five)
 FORMAT(Q4_K, false)
 FORMAT(Q5_K, true)
 #undef FORMAT
 
 void sl_linear_init_avx2_k(sl_kernels *k)
 {
-    k->panel[SL_FORMAT_Q4_K][SL_ACT_Q8] = u_panel((u_kind){ .mins = true }, decode_Q4_K, narrow_Q4_K);
-    k->panel[SL_FORMAT_Q5_K][SL_ACT_Q8] = u_panel((u_kind){ .five = true, .mins = true }, decode_Q5_K, narrow_Q5_K);
+    k->panel[SL_FORMAT_Q4_K][SL_ACT_Q8] = u_panel((u_kind){ .mins = true }, decode_Q4_K, narrow_Q4_K, few_Q4_K);
+    k->panel[SL_FORMAT_Q5_K][SL_ACT_Q8] =
+        u_panel((u_kind){ .five = true, .mins = true }, decode_Q5_K, narrow_Q5_K, few_Q5_K);
 }

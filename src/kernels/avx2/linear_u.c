@@ -1,6 +1,6 @@
 /* linear_u.c - panel types u4 and u5 (see linear_u_in.h): micro for all of them; Q4_0, Q4_1,
  * Q5_0 and Q5_1. The K-quants are in linear_k.c. */
-#include "kernels/avx2/linear_u_in.h"
+#include "kernels/avx2/linear_few_in.h"
 
 /* Nibbles of the blocks at `at` of 8 rows: q[0..4) the low ones, k = 0..15, q[4..8) the high ones. */
 SL_ALWAYS_INLINE void nibbles(__m256i q[8], const uint8_t *const row[SL_PANEL_ROWS], size_t at)
@@ -136,6 +136,55 @@ SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size
         store_rows(y + i * ldy, acc[i], rows);
 }
 
+/* ---- few ----------------------------------------------------------------------- */
+
+/* The two half-floats at `at` of each row. Pairs are loads alone, single ones would be inserted one by one. */
+SL_ALWAYS_INLINE void two_halves(__m256 *first, __m256 *second, const uint8_t *const row[SL_PANEL_ROWS], size_t at)
+{
+    __m128i v[8];
+    UNROLL
+    for (size_t i = 0; i < 8; i++)
+        v[i] = _mm_cvtsi32_si128((int)sl_load_le32(row[i] + at));
+    UNROLL
+    for (size_t i = 0; i < 4; i++) /* two rows: first, first, second, second */
+        v[i] = _mm_unpacklo_epi16(v[2 * i], v[2 * i + 1]);
+    const __m128i a = _mm_unpacklo_epi32(v[0], v[1]), b = _mm_unpacklo_epi32(v[2], v[3]);
+    *first = _mm256_cvtph_ps(_mm_unpacklo_epi64(a, b));
+    *second = _mm256_cvtph_ps(_mm_unpackhi_epi64(a, b));
+}
+
+/* 16 where bit k of the word is set, for byte k. */
+SL_ALWAYS_INLINE __m256i sixteens(__m256i word)
+{
+    const __m256i spread = _mm256_setr_epi8(0, 0, 0, 0, 0, 0, 0, 0, 1, 1, 1, 1, 1, 1, 1, 1, 2, 2, 2, 2, 2, 2, 2, 2, 3,
+                                            3, 3, 3, 3, 3, 3, 3);
+    const __m256i bit = _mm256_set1_epi64x((int64_t)0x8040201008040201);
+    const __m256i bytes = _mm256_and_si256(_mm256_shuffle_epi8(word, spread), bit);
+    return _mm256_and_si256(_mm256_cmpeq_epi8(bytes, bit), _mm256_set1_epi8(16));
+}
+
+/* A row's block; its only group is i. */
+SL_ALWAYS_INLINE void load_row(uint8_t q[SL_GROUP], const uint8_t *block, size_t i, sl_format f)
+{
+    const __m256i shift = _mm256_setr_epi32(0, 0, 0, 0, 4, 4, 4, 4), low = _mm256_set1_epi8(15);
+    const uint8_t *stored = block + offset_of_q(f);
+    const __m256i both = _mm256_broadcastsi128_si256(_mm_loadu_si128((const __m128i *)(const void *)stored));
+    __m256i v = _mm256_and_si256(_mm256_srlv_epi32(both, shift), low);
+    (void)i;
+    if (kind_of(f).five)
+        v = _mm256_or_si256(v, sixteens(broadcast4(stored - sizeof(uint32_t))));
+    store_i(q, v);
+}
+
+SL_ALWAYS_INLINE void load_scales(few_weights *out, const uint8_t *const row[SL_PANEL_ROWS], size_t at, sl_format f)
+{
+    __m256 d, second;
+    two_halves(&d, &second, row, at);
+    _mm256_storeu_ps(out->d, d);
+    if (kind_of(f).mins)
+        _mm256_storeu_ps(out->m, second);
+}
+
 /* ---- the table ----------------------------------------------------------------- */
 
 #define FORMAT(id)                                                                                                     \
@@ -143,7 +192,8 @@ SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size
     {                                                                                                                  \
         decode(dst, w, r0, r1, k0, k1, SL_FORMAT_##id);                                                                \
     }                                                                                                                  \
-    static NARROW_BY_ROWS(narrow_##id, narrow_tile, SL_FORMAT_##id)
+    static NARROW_BY_ROWS(narrow_##id, narrow_tile, SL_FORMAT_##id) static FEW_BY_ROWS(                                \
+        few_##id, load_row, load_scales, kind_of(SL_FORMAT_##id), 1, block_bytes(SL_FORMAT_##id), SL_FORMAT_##id)
 FORMAT(Q4_0)
 FORMAT(Q4_1)
 FORMAT(Q5_0)
@@ -152,8 +202,8 @@ FORMAT(Q5_1)
 
 void sl_linear_init_avx2_u(sl_kernels *k)
 {
-    k->panel[SL_FORMAT_Q4_0][SL_ACT_Q8] = u_panel(kind_of(SL_FORMAT_Q4_0), decode_Q4_0, narrow_Q4_0);
-    k->panel[SL_FORMAT_Q4_1][SL_ACT_Q8] = u_panel(kind_of(SL_FORMAT_Q4_1), decode_Q4_1, narrow_Q4_1);
-    k->panel[SL_FORMAT_Q5_0][SL_ACT_Q8] = u_panel(kind_of(SL_FORMAT_Q5_0), decode_Q5_0, narrow_Q5_0);
-    k->panel[SL_FORMAT_Q5_1][SL_ACT_Q8] = u_panel(kind_of(SL_FORMAT_Q5_1), decode_Q5_1, narrow_Q5_1);
+    k->panel[SL_FORMAT_Q4_0][SL_ACT_Q8] = u_panel(kind_of(SL_FORMAT_Q4_0), decode_Q4_0, narrow_Q4_0, few_Q4_0);
+    k->panel[SL_FORMAT_Q4_1][SL_ACT_Q8] = u_panel(kind_of(SL_FORMAT_Q4_1), decode_Q4_1, narrow_Q4_1, few_Q4_1);
+    k->panel[SL_FORMAT_Q5_0][SL_ACT_Q8] = u_panel(kind_of(SL_FORMAT_Q5_0), decode_Q5_0, narrow_Q5_0, few_Q5_0);
+    k->panel[SL_FORMAT_Q5_1][SL_ACT_Q8] = u_panel(kind_of(SL_FORMAT_Q5_1), decode_Q5_1, narrow_Q5_1, few_Q5_1);
 }

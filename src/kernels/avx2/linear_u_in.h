@@ -86,8 +86,9 @@ SL_ALWAYS_INLINE void add_group(__m256 *acc, const __m256i *q, __m256 d, __m256 
     }
 }
 
-/* A format that is decoded to the panel type of this kind. */
-static inline sl_panel u_panel(u_kind kind, sl_panel_decode_fn *decode, sl_panel_narrow_fn *narrow)
+/* A format that is decoded to the panel type of this kind. few: NULL for none. */
+static inline sl_panel u_panel(u_kind kind, sl_panel_decode_fn *decode, sl_panel_narrow_fn *narrow,
+                               sl_panel_few_fn *few)
 {
     return (sl_panel){ .name = kind.five ? "u5 x8" : "u4 x8",
                        .needs = SL_NEED_Q8,
@@ -98,7 +99,8 @@ static inline sl_panel u_panel(u_kind kind, sl_panel_decode_fn *decode, sl_panel
                        .micro = kind.five ? (kind.mins ? sl_micro_u5_mins_avx2 : sl_micro_u5_avx2)
                                           : (kind.mins ? sl_micro_u4_mins_avx2 : sl_micro_u4_avx2),
                        .narrow = narrow,
-                       .narrow_max = LINEAR_TILE };
+                       .narrow_max = LINEAR_TILE,
+                       .few = few };
 }
 
 #endif

@@ -13,6 +13,7 @@ void sl_kernels_init_scalar(sl_kernels *k)
     k->silu = sl_silu_scalar;
     k->clamped_glu = sl_clamped_glu_scalar;
     k->quantize = sl_quantize_scalar;
+    k->turn = sl_turn_scalar;
     k->rope_half = sl_rope_half_scalar;
     k->rope_adjacent = sl_rope_adjacent_scalar;
     k->round_e4m3 = sl_round_e4m3_scalar;

@@ -13,6 +13,7 @@ sl_silu_fn sl_silu_scalar;
 sl_clamped_glu_fn sl_clamped_glu_scalar;
 sl_quantize_fn sl_quantize_scalar;
 sl_round_e4m3_fn sl_round_e4m3_scalar;
+sl_turn_fn sl_turn_scalar;
 sl_rope_fn sl_rope_half_scalar, sl_rope_adjacent_scalar;
 sl_quantize_head_fn sl_quantize_head_scalar;
 sl_kv_write_fn sl_kv_write_k_f32_scalar, sl_kv_write_k_f16_scalar, sl_kv_write_k_bf16_scalar, sl_kv_write_k_int8_scalar;
