@@ -64,7 +64,8 @@ static void more_sequences_get_shorter_ones(void **state)
     const sl_memory four = estimate(&(sl_engine_options){ .memory_max = 64 * MIB, .n_seqs = 4 });
     const sl_memory wide = estimate(&(sl_engine_options){ .memory_max = 64 * MIB, .kv_type = "f32" });
     assert_in_range(four.n_ctx, one.n_ctx / 5, one.n_ctx / 4 + 1024);
-    assert_in_range(wide.n_ctx, one.n_ctx / 3, one.n_ctx / 2 + 1024);
+    /* About half: what attention keeps of a long context besides is as large for both. */
+    assert_in_range(wide.n_ctx, one.n_ctx / 3, one.n_ctx / 20 * 11);
     const sl_memory pages = estimate(&(sl_engine_options){ .memory_max = 64 * MIB, .kv_page = 4096 });
     assert_true(pages.n_ctx % 1024 == 0 && pages.fits);
 }
