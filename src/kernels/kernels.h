@@ -42,8 +42,8 @@ enum {
     SL_NEED_ROUNDED = SL_NEED_E4M3 | SL_NEED_E4M3_POWER | SL_NEED_E4M3_TOKEN,
 };
 
-/* One group of up to SL_LANES rows of 8-bit activations, turned: row t is lane t, lanes without a row are zero. 8
- * elements of 4 rows lie together: those of 0, 1, 4 and 5, then those of 2, 3, 6 and 7. */
+/* One group of SL_LANES rows of 8-bit activations, turned: row t is lane t. 8 elements of 4 rows lie together: those of
+ * 0, 1, 4 and 5, then those of 2, 3, 6 and 7. */
 #define SL_LANES 8
 typedef struct sl_lanes {
     int8_t q[4][2][4][8]; /* row t: q[i][t / 2 % 2][t / 4 * 2 + t % 2] are elements 8i .. 8i+7 of the group */
@@ -67,7 +67,7 @@ typedef struct sl_act {
     float *dsum;           /* [T][G] d * sum of the group's q */
     float *rounded;        /* [T][K] f32 after sl_round_e4m3_fn */
     unsigned rounding;     /* which of SL_NEED_ROUNDED that is */
-    const sl_lanes *lanes; /* [G] of all rows, T <= SL_LANES; NULL: sl_linear makes them where it wants them */
+    const sl_lanes *lanes; /* [G] of all rows, if T is SL_LANES; NULL: sl_linear makes them where it wants them */
 } sl_act;
 
 /* Fill q8, d, half, eight, dsum (and q16 unless NULL) for rows t0..t1 of act->f32.
@@ -82,8 +82,8 @@ typedef void sl_quantize_fn(const sl_act *act, size_t t0, size_t t1);
  * Micikevicius et al. 2022, arXiv 2209.05433, section 3. */
 typedef void sl_round_e4m3_fn(float *y, const float *x, size_t n, bool power);
 
-/* lanes [G] = rows t0..t1, at most SL_LANES of them, which are quantised; row t0 is lane 0. */
-typedef void sl_turn_fn(sl_lanes *lanes, const sl_act *act, size_t t0, size_t t1);
+/* lanes [G] = SL_LANES rows, which are quantised; row t0 is lane 0. */
+typedef void sl_turn_fn(sl_lanes *lanes, const sl_act *act, size_t t0);
 
 /* ---- linear: y = x W^T ------------------------------------------------------- */
 
@@ -107,10 +107,10 @@ typedef void sl_panel_micro_fn(float *y, size_t ldy, const void *panel, size_t r
 typedef void sl_panel_narrow_fn(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const void *next,
                                 const sl_act *x, size_t t0, size_t t1);
 
-/* The same product for lanes t0..t1: more tokens than narrow takes, too few to pay for panels. y[t - t0][r - r0], bits
- * as above. lanes [ceil(w->cols / 32)] */
+/* The same product for SL_LANES tokens: more than narrow takes, too few to pay for panels. y[lane][r - r0], bits as
+ * above. lanes [ceil(w->cols / 32)] */
 typedef void sl_panel_few_fn(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const void *next,
-                             const sl_lanes *lanes, size_t t0, size_t t1);
+                             const sl_lanes *lanes);
 
 typedef struct sl_panel {
     const char *name;      /* "u4 x8": for info, trace and bench */
@@ -123,7 +123,7 @@ typedef struct sl_panel {
     sl_panel_micro_fn *micro;
     sl_panel_narrow_fn *narrow; /* optional */
     size_t narrow_max;          /* largest T for narrow; 0 without one */
-    sl_panel_few_fn *few;       /* optional; for up to SL_LANES tokens */
+    sl_panel_few_fn *few;       /* optional; fewer tokens cost it as much, and panels less */
     bool together;              /* lines of the cache hold rows of several panels: those are decoded one after another,
                                  * however few tokens there are */
 } sl_panel;

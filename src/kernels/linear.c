@@ -1,6 +1,6 @@
 /* linear.c - the one matrix path, y = x W^T, for every weight format and ISA.
  *
- * One token or a tile of them: `narrow` streams the stored rows through registers. Some more, where there is `few`:
+ * One token or a tile of them: `narrow` streams the stored rows through registers. SL_LANES, where there is `few`:
  * rows are bytes for a moment, and tokens lanes. Else panels are decoded into scratch and all tokens pass over them in
  * blocks:
  *
@@ -32,11 +32,9 @@ size_t sl_linear_scratch(const sl_kernels *k, size_t K)
     return SL_MAX(k->panels_bytes, sl_div_up(K, SL_GROUP) * SL_PANEL_GROUP_MAX);
 }
 
-#define FEW_LEAST 7 /* all lanes cost the same: with fewer tokens panels are as quick, which take 4 at a time */
-
 static bool is_few(const sl_panel *p, size_t T)
 {
-    return p->few && T >= FEW_LEAST && T <= SL_LANES;
+    return p->few && T == SL_LANES;
 }
 
 unsigned sl_linear_needs(const sl_kernels *k, sl_act_type act, sl_format format, size_t T)
@@ -103,16 +101,14 @@ static void wide(const sl_kernels *k, const sl_panel *p, float *y, size_t ldy, c
     }
 }
 
-/* Tokens t0..t1 as lanes: those of the step, or made here. */
+/* Tokens from t0 on as lanes: those of the step, or made here. */
 static void few(const sl_kernels *k, const sl_panel *p, float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1,
-                const void *next, const sl_act *x, size_t t0, size_t t1, sl_lanes *scratch)
+                const void *next, const sl_act *x, size_t t0, sl_lanes *scratch)
 {
-    if (x->lanes) {
-        p->few(y, ldy, w, r0, r1, next, x->lanes, t0, t1);
-        return;
-    }
-    k->turn(scratch, x, t0, t1);
-    p->few(y, ldy, w, r0, r1, next, scratch, 0, t1 - t0);
+    assert(!x->lanes || x->T == SL_LANES);
+    if (!x->lanes)
+        k->turn(scratch, x, t0);
+    p->few(y, ldy, w, r0, r1, next, x->lanes ? x->lanes : scratch);
 }
 
 void sl_linear(const sl_kernels *k, sl_act_type act, float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1,
@@ -132,7 +128,7 @@ void sl_linear(const sl_kernels *k, sl_act_type act, float *y, size_t ldy, const
     if (t1 - t0 <= p->narrow_max)
         p->narrow(y, ldy, w, r0, r1, next, x, t0, t1);
     else if (is_few(p, t1 - t0))
-        few(k, p, y, ldy, w, r0, r1, next, x, t0, t1, scratch);
+        few(k, p, y, ldy, w, r0, r1, next, x, t0, scratch);
     else
         wide(k, p, y, ldy, w, r0, r1, next, x, t0, t1, scratch);
 }

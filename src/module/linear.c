@@ -371,7 +371,7 @@ static void run(const sl_graph *g, const sl_op *op, sl_lane *lane)
         sl_lane_barrier(lane, op);
     }
     if (in.needs & SL_NEED_LANES) { /* each thread for itself: it takes less time than a barrier */
-        lane->env->k->turn(part.lanes, &act, 0, in.rows);
+        lane->env->k->turn(part.lanes, &act, 0);
         act.lanes = part.lanes;
     }
     run_tiles(g, op, lane, &act, in.rows, part.y, part.product);

@@ -469,36 +469,40 @@ static void same_part(ca *c, const product *p, const sl_kernels *k, const char *
         ca_same(c, what, part + (t - t0) * ld, p->y + t * p->ldy + r0, ld, sizeof *part);
 }
 
-/* Tokens as lanes, whatever sl_linear would choose for so many: all of them, and a part. */
-static void same_lanes(ca *c, const product *p, size_t T)
+static sl_panel_few_fn *few;
+static size_t few_calls;
+
+static void count_few(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const void *next,
+                      const sl_lanes *lanes)
 {
-    enum { ROWS_MAX = 67 };
-    static float y[ROWS_MAX * SL_LANES];
-    const sl_panel *panel = &p->k.panel[p->s->format][p->s->act];
-    sl_act x = p->x;
-    x.T = T;
-    sl_lanes *lanes = p->scratch;
-    p->k.turn(lanes, &x, 0, T);
-    const size_t R = p->s->R, from[] = { 0, T / 3 }, to[] = { T, T - T / 4 };
-    for (size_t i = 0; i < 2; i++) {
-        const size_t r0 = i * (R / 3), n = R - r0 - i * (R / 4);
-        memset(y, CA_CANARY, sizeof y);
-        panel->few(y, n, &p->w, r0, r0 + n, NULL, lanes, from[i], to[i]);
-        for (size_t t = from[i]; t < to[i]; t++)
-            ca_same(c, "as lanes", y + (t - from[i]) * n, p->y + t * p->ldy + r0, n, sizeof *y);
-    }
+    few_calls++;
+    few(y, ldy, w, r0, r1, next, lanes);
 }
 
-/* A step whose lanes are there already, and a part of it. */
-static void same_step(ca *c, const product *p, size_t T)
+/* Tokens are lanes if there are just so many: those of a step whose lanes are there already, or others. */
+static void same_lanes(ca *c, const product *p)
 {
-    product step = *p;
-    step.x.T = T;
+    const shape *s = p->s;
+    sl_kernels k = p->k;
     sl_lanes *lanes = ca_buf64(c, p->x.G * sizeof *lanes);
-    p->k.turn(lanes, &step.x, 0, T);
+    product step = *p;
+    few = k.panel[s->format][s->act].few;
+    k.panel[s->format][s->act].few = count_few;
+    few_calls = 0;
+    same_part(c, p, &k, "fewer tokens than lanes", 0, s->R, 0, SL_LANES - 1);
+    same_part(c, p, &k, "more tokens than lanes", 0, s->R, 0, SL_LANES + 1);
+    if (few_calls || sl_linear_needs(&k, s->act, s->format, SL_LANES - 1) & SL_NEED_LANES)
+        ca_fail(c, "more or fewer tokens are lanes");
+    same_part(c, p, &k, "lanes", 0, s->R, 1, 1 + SL_LANES);
+    same_part(c, p, &k, "lanes, some rows", s->R / 3, s->R - s->R / 4, 2, 2 + SL_LANES);
+    if (few_calls != 2 || !(sl_linear_needs(&k, s->act, s->format, SL_LANES) & SL_NEED_LANES))
+        ca_fail(c, "tokens are no lanes");
+    step.x.T = SL_LANES;
+    k.turn(lanes, &step.x, 0);
     step.x.lanes = lanes;
-    same_part(c, &step, &p->k, "lanes of the step", 0, p->s->R, 0, T);
-    same_part(c, &step, &p->k, "some lanes of the step", 0, p->s->R, 1, T);
+    k.turn = NULL;
+    same_part(c, &step, &k, "lanes of the step", 0, s->R, 0, SL_LANES);
+    same_part(c, &step, &k, "lanes of the step, some rows", s->R / 3, s->R - s->R / 4, 0, SL_LANES);
 }
 
 /* Micro over blocks of `block` columns, the driver left out. */
@@ -538,12 +542,8 @@ static void check_bits(ca *c, const void *arg)
         same_part(c, &p, &p.k, "fewer rows", r0, r1, 0, n);
         same_part(c, &p, &wide, "fewer rows, panels", r0, r1, s->T - n, s->T);
     }
-    if (panel->few) {
-        same_step(c, &p, SL_LANES - 1);
-        same_step(c, &p, SL_LANES);
-    }
-    for (size_t T = 1; panel->few && T <= SL_MIN(s->T, (size_t)SL_LANES); T++)
-        same_lanes(c, &p, T);
+    if (panel->few)
+        same_lanes(c, &p);
     if (panel->k_block)
         for (size_t block = SL_MAX(32, sl_quant_get(s->format)->block); block <= s->K; block *= 3)
             same_blocks(c, &p, block);

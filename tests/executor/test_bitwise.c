@@ -153,6 +153,7 @@ static void same_bits(const char *act, const char *kv_type, const char *kv_layou
         { .n_threads = 17, .n_ubatch = 512 }, /* more than heads, and than tiles of small operations */
         { .n_threads = 61, .n_ubatch = 96 },
         { .n_threads = 1, .n_ubatch = 7 },
+        { .n_threads = 2, .n_ubatch = 8 }, /* steps whose tokens are lanes (kernels.h) */
         { .n_threads = 2, .n_ubatch = 101, .mode = "eager" },
         { .n_threads = 3, .n_ubatch = 48, .prefetch = "on" },
         { .n_threads = 2, .n_ubatch = 3, .prefetch = "on", .mode = "eager" },

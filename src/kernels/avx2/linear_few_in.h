@@ -1,4 +1,4 @@
-/* linear_few_in.h - some tokens, up to 8, times stored weights without sign of 4 or 5 bits.
+/* linear_few_in.h - 8 tokens times stored weights without sign of 4 or 5 bits.
  *
  * Tokens are the lanes (sl_lanes). Rows then need no transposing: 32 weights of a row become 32 bytes one after
  * another, in memory that stays in L1, and 8 of them at a time, broadcast, which is a load and nothing else, meet 4
@@ -74,9 +74,8 @@ SL_ALWAYS_INLINE void few_add(float acc[SL_PANEL_ROWS][SL_LANES], const few_weig
     }
 }
 
-/* y[t - t0][r] for the first `rows` rows and lanes t0..t1. */
-SL_ALWAYS_INLINE void few_store(float *y, size_t ldy, float acc[SL_PANEL_ROWS][SL_LANES], size_t rows, size_t t0,
-                                size_t t1)
+/* y[t][r] for the first `rows` rows. */
+SL_ALWAYS_INLINE void few_store(float *y, size_t ldy, float acc[SL_PANEL_ROWS][SL_LANES], size_t rows)
 {
     __m256 v[8];
     UNROLL
@@ -85,8 +84,7 @@ SL_ALWAYS_INLINE void few_store(float *y, size_t ldy, float acc[SL_PANEL_ROWS][S
     transpose8(v);
     UNROLL
     for (size_t t = 0; t < SL_LANES; t++)
-        if (t >= t0 && t < t1)
-            store_rows(y + (t - t0) * ldy, v[t], rows);
+        store_rows(y + t * ldy, v[t], rows);
 }
 
 /* A sl_panel_few_fn, of a format with n groups in a block of `bytes`. What its rows hold is made of
@@ -94,8 +92,7 @@ SL_ALWAYS_INLINE void few_store(float *y, size_t ldy, float acc[SL_PANEL_ROWS][S
  *   load_scales(groups, row, at, ...)     d and m of all n groups, of the blocks that begin `at` bytes into 8 rows
  * whose last arguments follow; these, kind, n and bytes are constants. */
 #define FEW_BY_ROWS(name, load_row, load_scales, kind, n, bytes, ...)                                                  \
-    void name(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const void *next, const sl_lanes *lanes, \
-              size_t t0, size_t t1)                                                                                    \
+    void name(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const void *next, const sl_lanes *lanes) \
     {                                                                                                                  \
         const size_t end = w->cols / SL_GROUP / (n) * (bytes);                                                         \
         for (size_t r = r0; r < r1; r += SL_PANEL_ROWS, y += SL_PANEL_ROWS) {                                          \
@@ -128,7 +125,7 @@ SL_ALWAYS_INLINE void few_store(float *y, size_t ldy, float acc[SL_PANEL_ROWS][S
                 now = then;                                                                                            \
                 then = swap;                                                                                           \
             }                                                                                                          \
-            few_store(y, ldy, acc, SL_MIN(SL_PANEL_ROWS, r1 - r), t0, t1);                                             \
+            few_store(y, ldy, acc, SL_MIN(SL_PANEL_ROWS, r1 - r));                                                     \
         }                                                                                                              \
     }
 

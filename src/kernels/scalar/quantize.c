@@ -29,13 +29,12 @@ static void quantize_group(int8_t *q, const float *x, size_t n, float d)
         q[i] = (int8_t)lrintf(fminf(fmaxf(x[i] / d, -127.0f), 127.0f));
 }
 
-void sl_turn_scalar(sl_lanes *lanes, const sl_act *act, size_t t0, size_t t1)
+void sl_turn_scalar(sl_lanes *lanes, const sl_act *act, size_t t0)
 {
-    assert(t1 - t0 <= SL_LANES);
+    assert(t0 + SL_LANES <= act->T);
     for (size_t g = 0; g < act->G; g++) {
         sl_lanes *out = &lanes[g];
-        *out = (sl_lanes){ 0 };
-        for (size_t lane = 0; lane < t1 - t0; lane++) {
+        for (size_t lane = 0; lane < SL_LANES; lane++) {
             const size_t at = (t0 + lane) * act->G + g;
             for (size_t i = 0; i < SL_GROUP; i += 8)
                 memcpy(out->q[i / 8][lane / 2 % 2][lane / 4 * 2 + lane % 2], act->q8 + at * SL_GROUP + i, 8);
