@@ -148,7 +148,7 @@ static void same_bits(const char *act, const char *kv_type, const char *kv_layou
     static const sl_engine_options variants[] = {
         { .n_threads = 2, .n_ubatch = 512 },
         { .n_threads = 3, .n_ubatch = 64 },
-        { .n_threads = 7, .n_ubatch = 512 },
+        { .n_threads = 7, .n_ubatch = 512, .prefetch = "off" },
         { .n_threads = 16, .n_ubatch = 90 },
         { .n_threads = 17, .n_ubatch = 512 }, /* more than heads, and than tiles of small operations */
         { .n_threads = 61, .n_ubatch = 96 },
@@ -160,7 +160,11 @@ static void same_bits(const char *act, const char *kv_type, const char *kv_layou
         { .n_threads = 1, .n_ubatch = 512, .kv_page = 16 },
         { .n_threads = 1, .n_ubatch = 150, .kv_page = 48 },
         { .n_threads = 2, .n_ubatch = 1, .kv_page = 256 },
+        /* from here on in company; with so many threads the chunks of all sequences are shared out */
+        { .n_threads = 2, .n_ubatch = 48 },
+        { .n_threads = 17, .n_ubatch = 48 },
     };
+    const size_t n_alone = SL_COUNT(variants) - 2;
     sl_model *m = NULL;
     sl_err err = { 0 };
     sl_model_info info;
@@ -180,19 +184,18 @@ static void same_bits(const char *act, const char *kv_type, const char *kv_layou
                                       .kv_type = kv_type,
                                       .kv_layout = kv_layout };
     run_alone(m, &plain, prompt, n, N_PREDICT, &want);
-    for (size_t i = 0; i <= SL_COUNT(variants); i++) {
+    for (size_t i = 0; i < SL_COUNT(variants); i++) {
         char what[256];
         run_result got = { 0 };
-        sl_engine_options o =
-            i < SL_COUNT(variants) ? variants[i] : (sl_engine_options){ .n_threads = 2, .n_ubatch = 48 };
+        sl_engine_options o = variants[i];
         o.n_ctx = 512;
         o.n_outputs = o.n_ubatch;
         o.act = act;
         o.kv_type = kv_type;
         o.kv_layout = kv_layout;
         snprintf(what, sizeof what, "%s act=%s kv=%s -t %zu -ub %zu page %zu %s%s", path, act, kv_type, o.n_threads,
-                 o.n_ubatch, o.kv_page, o.mode ? o.mode : "", i < SL_COUNT(variants) ? "" : "among seven others");
-        if (i < SL_COUNT(variants))
+                 o.n_ubatch, o.kv_page, o.mode ? o.mode : "", i < n_alone ? "" : "among seven others");
+        if (i < n_alone)
             run_alone(m, &o, prompt, n, N_PREDICT, &got);
         else
             run_in_company(m, &o, prompt, n, info.n_vocab, &got);

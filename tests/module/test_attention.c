@@ -101,25 +101,15 @@ static void close_fixture(fixture *f)
     sl_mem_free(f->q);
 }
 
-/* out [n_query][N_HEADS][WIDTH], in blocks of `block` queries. All threads have taken their first tiles before one
- * runs, and the first to run gets all others. */
-static void run(const fixture *f, const setting *s, size_t block, float *out)
+/* out [step->n][N_HEADS][WIDTH]. All threads have taken their first tiles before one runs, and the first to run gets
+ * all others. */
+static void run_step(const fixture *f, const setting *s, const sl_step *step, size_t n_ctx, float *out)
 {
     const sl_heads heads = {
         .H = N_HEADS, .Hkv = N_KV, .C = WIDTH, .scale = 0.125f, .window = s->window, .sinks = s->sinks ? sinks : NULL
     };
-    const sl_limits limits = { s->n_query, 1, sl_round_up(s->n, s->P), s->n_threads };
+    const sl_limits limits = { step->n, 1, n_ctx, s->n_threads };
     const sl_env env = { .k = &f->kernels, .attn = s->attn, .limits = limits };
-    sl_query_block blocks[64] = { 0 };
-    uint32_t pos[64], seq[64] = { 0 };
-    sl_step step = {
-        .n = s->n_query, .pos = pos, .seq = seq, .table = f->table, .table_ld = limits.n_ctx / s->P, .block = blocks
-    };
-    for (size_t t = 0; t < s->n_query; t++)
-        pos[t] = (uint32_t)(s->n - s->n_query + t);
-    for (size_t t = 0; t < s->n_query; t += block)
-        blocks[step.n_blocks++] = (sl_query_block){ (uint32_t)t, (uint32_t)SL_MIN(block, s->n_query - t), pos[t], 0 };
-
     sl_graph g;
     sl_arena arena;
     sl_arena_init(&arena, 1 << 16);
@@ -134,7 +124,7 @@ static void run(const fixture *f, const setting *s, size_t block, float *out)
     float *value[] = { f->q, NULL, out, partials };
     for (size_t i = 0; i < s->n_threads; i++) {
         lane[i] = (sl_lane){ .env = &env,
-                             .step = &step,
+                             .step = step,
                              .kv = f->kv,
                              .value = value,
                              .scratch = scratch,
@@ -144,14 +134,39 @@ static void run(const fixture *f, const setting *s, size_t block, float *out)
     }
     for (size_t i = 0; i < s->n_threads; i++)
         sl_attention_impl.run(&g, &op, &lane[i]);
-    if (sl_attn_is_split(&env, &heads, &step))
-        for (size_t i = 0; i < s->n_query * N_HEADS; i++)
-            sl_attn_merge(&env, &heads, &step, out, partials, i / N_HEADS, i % N_HEADS, out + i * WIDTH);
+    if (sl_attn_is_split(&env, &heads, step))
+        for (size_t i = 0; i < step->n * N_HEADS; i++)
+            sl_attn_merge(&env, &heads, step, out, partials, i / N_HEADS, i % N_HEADS, out + i * WIDTH);
     sl_mem_free(partials);
     sl_mem_free(scratch);
     sl_mem_free(tiles);
     sl_mem_free(lane);
     sl_arena_fini(&arena);
+}
+
+/* Add n tokens of a sequence, the last at end - 1, in blocks of `block`. */
+static void add_tokens(sl_step *step, uint32_t *pos, uint32_t *seq, sl_query_block *blocks, uint32_t of, size_t end,
+                       size_t n, size_t block)
+{
+    for (size_t t = 0; t < n; t++) {
+        pos[step->n + t] = (uint32_t)(end - n + t);
+        seq[step->n + t] = of;
+    }
+    for (size_t t = 0; t < n; t += block)
+        blocks[step->n_blocks++] =
+            (sl_query_block){ (uint32_t)(step->n + t), (uint32_t)SL_MIN(block, n - t), pos[step->n + t], of };
+    step->n += n;
+}
+
+/* out [n_query][N_HEADS][WIDTH], in blocks of `block` queries. */
+static void run(const fixture *f, const setting *s, size_t block, float *out)
+{
+    const size_t n_ctx = sl_round_up(s->n, s->P);
+    sl_query_block blocks[64] = { 0 };
+    uint32_t pos[64], seq[64];
+    sl_step step = { .pos = pos, .seq = seq, .table = f->table, .table_ld = n_ctx / s->P, .block = blocks };
+    add_tokens(&step, pos, seq, blocks, 0, s->n, s->n_query, block);
+    run_step(f, s, &step, n_ctx, out);
 }
 
 /* The largest error over all outputs, against double on the keys and values as they were. */
@@ -302,13 +317,49 @@ static void same_bits(void **state)
         }
 }
 
+/* Sequences of very different lengths in one step, some with several tokens: each has the bits that it has alone. All
+ * begin alike, so that one has the pages of another; behind its last position its table names none. */
+static void several_sequences(void **state)
+{
+    static const size_t end[] = { 1, 300, 1500, 257, 777, 1024 }, tokens[] = { 1, 1, 3, 1, 7, 2 };
+    static const size_t threads[] = { 2, 7, 16, 64 }, windows[] = { 0, 40, 600 };
+    enum { P = 48, PAGES = 32, SEQS = 6, TOKENS = 15 };
+    (void)state;
+    for (size_t i = 0; i < SL_COUNT(windows) * SL_COUNT(threads) * 3; i++) {
+        const size_t block = 1 + i % 3 * 2;
+        setting s = { PAGES * P,     TOKENS,       P,    windows[i / 3 % 3], 1, SL_KV_F16, SL_KV_GROUPED,
+                      SL_ATTN_FLASH, sl_cpu_isa(), i % 2 };
+        sl_query_block blocks[TOKENS] = { 0 };
+        uint32_t pos[TOKENS], seq[TOKENS], table[SEQS][PAGES];
+        float want[TOKENS * N_HEADS * WIDTH], got[TOKENS * N_HEADS * WIDTH];
+        sl_step step = { .pos = pos, .seq = seq, .table = table[0], .table_ld = PAGES, .block = blocks };
+        fixture f;
+        open_fixture(&f, &s, false);
+        memset(table, 0xff, sizeof table);
+        for (size_t j = 0; j < SEQS; j++) {
+            fixture one = f;
+            const setting alone = { end[j], tokens[j], P, s.window, 1, s.type, s.layout, s.attn, s.isa, s.sinks };
+            one.q += step.n * N_HEADS * WIDTH;
+            run(&one, &alone, 1, want + step.n * N_HEADS * WIDTH);
+            memcpy(table[j], f.table, sl_div_up(end[j], P) * sizeof **table);
+            add_tokens(&step, pos, seq, blocks, (uint32_t)j, end[j], tokens[j], block);
+        }
+        assert_int_equal(step.n, TOKENS);
+        s.n_threads = threads[i / 9];
+        memset(got, 0, sizeof got);
+        run_step(&f, &s, &step, PAGES * P, got);
+        if (memcmp(got, want, sizeof got) != 0)
+            fail_msg("%zu threads, window %zu, blocks of %zu: other bits", s.n_threads, s.window, block);
+        close_fixture(&f);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(every_type_and_layout),
-        cmocka_unit_test(outliers_at_any_length),
-        cmocka_unit_test(a_fault_shows_where_it_is),
-        cmocka_unit_test(same_bits),
+        cmocka_unit_test(every_type_and_layout),     cmocka_unit_test(outliers_at_any_length),
+        cmocka_unit_test(a_fault_shows_where_it_is), cmocka_unit_test(same_bits),
+        cmocka_unit_test(several_sequences),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
