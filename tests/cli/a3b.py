@@ -6,6 +6,7 @@ with (gptq, awq) another; where the two part, it is told. Models are made one af
 6 layers, twice that while one is written, and removed again. Needs numpy.
 """
 import argparse
+import importlib.util
 import json
 import os
 import subprocess
@@ -38,6 +39,9 @@ def main():
     p.add_argument("--folder", help="where models are made, and stay; those that are there are taken")
     p.add_argument("forms", nargs="*", default=FORMS)
     a = p.parse_args()
+    if importlib.util.find_spec("numpy") is None:
+        print("skipped: no numpy")
+        sys.exit(77)
     got = {}
     with tempfile.TemporaryDirectory(dir=os.path.dirname(os.path.abspath(a.sluice))) as scratch:
         for form in a.forms:
