@@ -32,6 +32,12 @@ static inline void sl_cpu_prefetch(const void *p)
 {
     __builtin_prefetch(p);
 }
+/* Likewise for n bytes from p on: the lines of p, p + 64 and so on. */
+static inline void sl_cpu_prefetch_bytes(const void *p, size_t n)
+{
+    for (size_t i = 0; i < n; i += 64)
+        sl_cpu_prefetch((const char *)p + i);
+}
 
 /* ---- what this process may use ------------------------------------------------- */
 

@@ -20,10 +20,9 @@
 #include "base/num.h"
 #include "quant/blocks.h"
 
-#define PANELS_MAX  8  /* of one row block */
-#define TOKENS_FEW  48 /* up to here one panel at a time */
-#define TOKEN_BLOCK 12 /* whole register tiles of 3 and of 4 tokens */
-#define LINE        64
+#define PANELS_MAX  8   /* of one row block */
+#define TOKENS_FEW  48  /* up to here one panel at a time */
+#define TOKEN_BLOCK 12  /* whole register tiles of 3 and of 4 tokens */
 #define PIECE       256 /* columns of one decode */
 
 size_t sl_linear_scratch(const sl_kernels *k, size_t K)
@@ -72,9 +71,8 @@ static void decode_ahead(const sl_panel *p, char *panel, const sl_tensor *w, siz
         const size_t end = SL_MIN(k1, k + PIECE);
         p->decode(panel + (k - k0) / SL_GROUP * p->group_bytes, w, r, r1, k, end);
         /* exact, as k and end are whole blocks of the format */
-        const size_t to = SL_PANEL_ROWS * (w->row_bytes * end / w->cols);
-        for (size_t i = SL_PANEL_ROWS * (w->row_bytes * k / w->cols); i < to; i += LINE)
-            sl_cpu_prefetch(ahead + i);
+        const size_t from = SL_PANEL_ROWS * (w->row_bytes * k / w->cols);
+        sl_cpu_prefetch_bytes(ahead + from, SL_PANEL_ROWS * (w->row_bytes * end / w->cols) - from);
     }
 }
 

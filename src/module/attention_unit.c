@@ -132,9 +132,9 @@ void sl_attn_fetch(const sl_lane *lane, const sl_stretch *first)
     const size_t n = lane->env->fetch ? pages_ahead(shape) : 0,
                  bytes = sl_kv_token_bytes(shape->type, shape->C) * shape->P;
     for (size_t i = 0; i < n; i++) {
-        const char *page = page_of_turn(lane, first, NULL, i);
-        for (size_t at = 0; page && at < bytes; at += 64)
-            sl_cpu_prefetch(page + at);
+        const void *page = page_of_turn(lane, first, NULL, i);
+        if (page)
+            sl_cpu_prefetch_bytes(page, bytes);
     }
 }
 

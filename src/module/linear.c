@@ -294,9 +294,9 @@ static sl_first_run begin(const sl_graph *g, const sl_op *op, const sl_lane *lan
 static void fetch(const sl_graph *g, const sl_op *op, sl_lane *lane)
 {
     const sl_tiling tiling = tiling_of(op, sl_lane_rows(lane, sl_graph_info(g, op->out[0])->rows));
-    const char *weights = lane->first < lane->end ? weights_of(op, lane, &tiling, lane->first) : NULL;
-    for (size_t i = 0; weights && i < sl_linear_ahead(&op->w[0], SL_PANEL_ROWS); i += 64)
-        sl_cpu_prefetch(weights + i);
+    const void *weights = lane->first < lane->end ? weights_of(op, lane, &tiling, lane->first) : NULL;
+    if (weights)
+        sl_cpu_prefetch_bytes(weights, sl_linear_ahead(&op->w[0], SL_PANEL_ROWS));
 }
 
 /* Each further run is taken before the last tile of the one before, which asks for it. */

@@ -25,8 +25,7 @@ SL_ALWAYS_INLINE void fetch_next(b_kind kind, size_t vecs, const b_view *b, size
     if (!b->next)
         return;
     const char *p = (const char *)b->next + (x * rows + row * 8 * vecs) * x_bytes(kind);
-    for (size_t i = 0; i < 8 * vecs * x_bytes(kind); i += 64)
-        sl_cpu_prefetch(p + i);
+    sl_cpu_prefetch_bytes(p, 8 * vecs * x_bytes(kind));
 }
 
 /* The rows of a and out; zero: out is not read. */

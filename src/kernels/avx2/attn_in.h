@@ -36,8 +36,7 @@ SL_ALWAYS_INLINE void fetch_next_scales(const sl_kv_head *h, size_t from, size_t
     if (!h->next)
         return;
     const char *scale = (const char *)h->next + (h->C + 3) / 4 * 4 * h->P + from * sizeof(float);
-    for (size_t i = 0; i < n * sizeof(float); i += 64)
-        sl_cpu_prefetch(scale + i);
+    sl_cpu_prefetch_bytes(scale, n * sizeof(float));
 }
 
 /* b[k][x .. x+8) as f32. odd: k is odd. m: NULL for all lanes. */

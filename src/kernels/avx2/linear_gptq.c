@@ -258,8 +258,7 @@ SL_ALWAYS_INLINE void fetch_words(const sl_tensor *w, size_t c, size_t n, size_t
     const size_t bytes = n * (f == SL_FORMAT_AWQ4 ? 4 : 32), rows = f == SL_FORMAT_AWQ4 ? 32 : 4;
     const uint8_t *p = k < w->cols ? words_at(w, c, k, f) : words_at(w, c + n, k - w->cols, f);
     for (size_t i = 0; i < rows; i++, p += w->col_bytes)
-        for (size_t at = 0; at < bytes; at += LINE)
-            sl_cpu_prefetch(p + at);
+        sl_cpu_prefetch_bytes(p, bytes);
 }
 
 /* Columns k .. k+31 of 16 blocks from c on: whole lines, each read once. */

@@ -159,13 +159,6 @@ SL_ALWAYS_INLINE __m256 add_scaled(__m256 acc, __m256i sum, __m256 d, float dx)
     return _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum), _mm256_mul_ps(d, _mm256_set1_ps(dx)), acc);
 }
 
-/* Ask for the n bytes at p; n is a constant. */
-SL_ALWAYS_INLINE void fetch_bytes(const uint8_t *p, size_t n)
-{
-    for (size_t i = 0; i < n; i += 64)
-        sl_cpu_prefetch(p + i);
-}
-
 /* What is asked for while rows are multiplied: as many bytes as they have, further on, and from row r1 on those at
  * `next`. */
 typedef struct onward {
@@ -190,7 +183,7 @@ SL_ALWAYS_INLINE onward onward_rows(const uint8_t *row, const sl_tensor *w, size
 SL_ALWAYS_INLINE void fetch_onward(const onward *o, size_t at, size_t n)
 {
     const uint8_t *p = o->from + at;
-    fetch_bytes(p + (p < o->end ? 0 : o->jump), n);
+    sl_cpu_prefetch_bytes(p + (p < o->end ? 0 : o->jump), n);
 }
 
 /* The first `rows` of 8 neighbouring results; the others are neither read nor written. */

@@ -95,7 +95,7 @@ SL_ALWAYS_INLINE __m256 next_scales(scale_rows *x, size_t g)
         load_ahead(x, g * sizeof(uint16_t));
         /* as much of those of the next 8 rows, which lie in one piece */
         const uint8_t *next = x->row[0] + SL_PANEL_ROWS * (x->s->row_bytes + g * sizeof(uint16_t));
-        fetch_bytes(next, SL_PANEL_ROWS * SCALES_AHEAD * sizeof(uint16_t));
+        sl_cpu_prefetch_bytes(next, SL_PANEL_ROWS * SCALES_AHEAD * sizeof(uint16_t));
         x->ahead_from = g;
         x->ahead_to = g + SCALES_AHEAD;
     }
