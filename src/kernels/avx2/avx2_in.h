@@ -41,6 +41,19 @@ static inline __m128i lanes4(size_t n)
     return _mm_cmpgt_epi32(_mm_set1_epi32((int)n), _mm_setr_epi32(0, 1, 2, 3));
 }
 
+/* The first n <= 8 of 8 neighbours, then zeros; the others are neither read nor written. */
+SL_ALWAYS_INLINE __m256 load_some(const float *x, size_t n)
+{
+    return n == 8 ? _mm256_loadu_ps(x) : _mm256_maskload_ps(x, lanes8(n));
+}
+SL_ALWAYS_INLINE void store_some(float *y, __m256 v, size_t n)
+{
+    if (n == 8)
+        _mm256_storeu_ps(y, v);
+    else
+        _mm256_maskstore_ps(y, lanes8(n), v);
+}
+
 static inline float hsum8(__m256 v)
 {
     const __m128 a = _mm_add_ps(_mm256_castps256_ps128(v), _mm256_extractf128_ps(v, 1));

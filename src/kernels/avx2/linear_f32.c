@@ -78,7 +78,7 @@ static void micro_block(float *y, size_t ldy, const float *panel, size_t rows, c
             }
         }
     for (size_t j = 0; j < n; j++)
-        store_rows(y + j * ldy, reduce8(lanes + j * SL_PANEL_ROWS), rows);
+        store_some(y + j * ldy, reduce8(lanes + j * SL_PANEL_ROWS), rows);
 }
 
 void sl_micro_f32_avx2(float *y, size_t ldy, const void *panel, size_t rows, size_t k0, size_t k1, const sl_act *x,

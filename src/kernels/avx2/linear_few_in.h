@@ -84,7 +84,7 @@ SL_ALWAYS_INLINE void few_store(float *y, size_t ldy, float acc[SL_PANEL_ROWS][S
     transpose8(v);
     UNROLL
     for (size_t t = 0; t < SL_LANES; t++)
-        store_rows(y + t * ldy, v[t], rows);
+        store_some(y + t * ldy, v[t], rows);
 }
 
 /* A sl_panel_few_fn, of a format with n groups in a block of `bytes`. What its rows hold is made of

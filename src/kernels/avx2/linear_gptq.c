@@ -286,7 +286,7 @@ SL_ALWAYS_INLINE void spread_awq_blocks(__m256i q[BLOCKS][8], const sl_tensor *w
 }
 
 /* Elements `from` .. `to` of v to y. */
-static void store_some(float *y, __m256 v, size_t from, size_t to)
+static void store_between(float *y, __m256 v, size_t from, size_t to)
 {
     float all[SL_PANEL_ROWS];
     _mm256_storeu_ps(all, v);
@@ -364,7 +364,7 @@ SL_ALWAYS_INLINE void narrow(float *y, size_t ldy, const sl_tensor *w, size_t r0
                 if (hi - lo == SL_PANEL_ROWS)
                     _mm256_storeu_ps(at, acc[i][j]);
                 else
-                    store_some(at, acc[i][j], lo - row, hi - row);
+                    store_between(at, acc[i][j], lo - row, hi - row);
             }
         }
     }

@@ -186,19 +186,6 @@ SL_ALWAYS_INLINE void fetch_onward(const onward *o, size_t at, size_t n)
     sl_cpu_prefetch_bytes(p + (p < o->end ? 0 : o->jump), n);
 }
 
-/* The first `rows` of 8 neighbouring results; the others are neither read nor written. */
-SL_ALWAYS_INLINE __m256 load_rows(const float *y, size_t rows)
-{
-    return rows == SL_PANEL_ROWS ? _mm256_loadu_ps(y) : _mm256_maskload_ps(y, lanes8(rows));
-}
-SL_ALWAYS_INLINE void store_rows(float *y, __m256 v, size_t rows)
-{
-    if (rows == SL_PANEL_ROWS)
-        _mm256_storeu_ps(y, v);
-    else
-        _mm256_maskstore_ps(y, lanes8(rows), v);
-}
-
 #define LINEAR_TILE 4 /* tokens that share the loads of one panel, or of one stored group in registers */
 
 /* Where the tokens of a tile and one group lie in sl_act. */

@@ -52,7 +52,7 @@ SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size
     const size_t rows = SL_MIN(SL_PANEL_ROWS, r1 - r0);
     UNROLL
     for (size_t i = 0; i < n; i++)
-        store_rows(y + i * ldy, acc[i], rows);
+        store_some(y + i * ldy, acc[i], rows);
 }
 
 /* clang-format off */

@@ -49,7 +49,7 @@ SL_ALWAYS_INLINE void micro_tile(float *y, size_t ldy, const uint8_t *panel, siz
     __m256 acc[LINEAR_TILE];
     UNROLL
     for (size_t i = 0; i < n; i++)
-        acc[i] = first ? _mm256_setzero_ps() : load_rows(y + i * ldy, rows);
+        acc[i] = first ? _mm256_setzero_ps() : load_some(y + i * ldy, rows);
     for (size_t g = k0 / SL_GROUP; g < k1 / SL_GROUP; g++) {
         const s16_min_group *group = (const s16_min_group *)(const void *)panel;
         const size_t at = t * x->G + g;
@@ -76,7 +76,7 @@ SL_ALWAYS_INLINE void micro_tile(float *y, size_t ldy, const uint8_t *panel, siz
     }
     UNROLL
     for (size_t i = 0; i < n; i++)
-        store_rows(y + i * ldy, acc[i], rows);
+        store_some(y + i * ldy, acc[i], rows);
 }
 
 #define MICRO(name, mins) static MICRO_BY_TILES(name, micro_tile, mins)

@@ -25,12 +25,12 @@ SL_ALWAYS_INLINE void micro_tile(float *y, size_t ldy, const uint8_t *panel, siz
     __m256 acc[LINEAR_TILE];
     UNROLL
     for (size_t i = 0; i < n; i++)
-        acc[i] = first ? _mm256_setzero_ps() : load_rows(y + i * ldy, rows);
+        acc[i] = first ? _mm256_setzero_ps() : load_some(y + i * ldy, rows);
     for (size_t g = k0 / SL_GROUP; g < k1 / SL_GROUP; g++, p++)
         add_bytes(acc, (const __m256i *)(const void *)p->q, _mm256_loadu_ps(p->d), act_group(x, t, g), n);
     UNROLL
     for (size_t i = 0; i < n; i++)
-        store_rows(y + i * ldy, acc[i], rows);
+        store_some(y + i * ldy, acc[i], rows);
 }
 
 /* n tokens x 8 rows, asking for later ones on the way. */
@@ -53,7 +53,7 @@ SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size
     const size_t rows = SL_MIN(SL_PANEL_ROWS, r1 - r0);
     UNROLL
     for (size_t i = 0; i < n; i++)
-        store_rows(y + i * ldy, acc[i], rows);
+        store_some(y + i * ldy, acc[i], rows);
 }
 
 MICRO_BY_TILES(sl_micro_s8_avx2, micro_tile)

@@ -90,7 +90,7 @@ SL_ALWAYS_INLINE void micro_tile(float *y, size_t ldy, const uint8_t *panel, siz
     __m256 acc[LINEAR_TILE];
     UNROLL
     for (size_t i = 0; i < n; i++)
-        acc[i] = first ? _mm256_setzero_ps() : load_rows(y + i * ldy, rows);
+        acc[i] = first ? _mm256_setzero_ps() : load_some(y + i * ldy, rows);
     for (size_t g = k0 / SL_GROUP; g < k1 / SL_GROUP; g++) {
         const __m256i *q = (const __m256i *)(const void *)panel;
         const float *scale = (const float *)(const void *)(panel + sizeof((u_group *)0)->q);
@@ -100,7 +100,7 @@ SL_ALWAYS_INLINE void micro_tile(float *y, size_t ldy, const uint8_t *panel, siz
     }
     UNROLL
     for (size_t i = 0; i < n; i++)
-        store_rows(y + i * ldy, acc[i], rows);
+        store_some(y + i * ldy, acc[i], rows);
 }
 
 #define KIND(is_five, has_mins) ((u_kind){ .five = is_five, .mins = has_mins })
@@ -133,7 +133,7 @@ SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size
     const size_t rows = SL_MIN(SL_PANEL_ROWS, r1 - r0);
     UNROLL
     for (size_t i = 0; i < n; i++)
-        store_rows(y + i * ldy, acc[i], rows);
+        store_some(y + i * ldy, acc[i], rows);
 }
 
 /* ---- few ----------------------------------------------------------------------- */

@@ -24,21 +24,9 @@ static inline int sums(int16_t half[2], int16_t eight[2], __m256i q)
     return first + second;
 }
 
-static float scale_of_row(const float *row, size_t K)
-{
-    uint32_t top = 0;
-    for (size_t k = 0; k < K; k += SL_GROUP) {
-        __m256 x[4];
-        load_group(x, row + k, SL_MIN(K - k, (size_t)SL_GROUP));
-        const uint32_t bits = top_bits(x);
-        top = SL_MAX(top, bits);
-    }
-    return scale_of(top);
-}
-
 static inline void quantize_row(const sl_act *act, size_t t)
 {
-    const float *row = act->f32 + t * act->ldf, of_row = act->token ? scale_of_row(row, act->K) : 0.0f;
+    const float *row = act->f32 + t * act->ldf, of_row = act->token ? scale_of(top_bits_of_row(row, act->K)) : 0.0f;
     for (size_t g = 0; g < act->G; g++) {
         const size_t at = t * act->G + g, k = g * SL_GROUP, n = SL_MIN(act->K - k, (size_t)SL_GROUP);
         __m256 x[4];

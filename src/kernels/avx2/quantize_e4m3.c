@@ -1,31 +1,6 @@
 /* quantize_e4m3.c - activations rounded to 8-bit floats, 8 at once. */
 #include "kernels/avx2/quantize_in.h"
 
-/* The n <= 8 numbers at x, then zeros. */
-static inline __m256 load_some(const float *x, size_t n)
-{
-    return n == 8 ? _mm256_loadu_ps(x) : _mm256_maskload_ps(x, lanes8(n));
-}
-
-static inline void store_some(float *y, __m256 v, size_t n)
-{
-    if (n == 8)
-        _mm256_storeu_ps(y, v);
-    else
-        _mm256_maskstore_ps(y, lanes8(n), v);
-}
-
-/* Largest magnitude by its bits: as integers, infinity and NaN are above every number. */
-static inline uint32_t top_of(const float *x, size_t n)
-{
-    __m256i top = _mm256_setzero_si256();
-    for (size_t i = 0; i < n; i += 8) {
-        const __m256i v = _mm256_castps_si256(load_some(x + i, SL_MIN(n - i, (size_t)8)));
-        top = _mm256_max_epi32(top, _mm256_and_si256(v, _mm256_set1_epi32(0x7fffffff)));
-    }
-    return (uint32_t)hmax8_epi32(top);
-}
-
 /* To the nearest numbers of E4M3, ties to even: 2^20 times a number's power of two, but at least 2^14, has units that
  * are the steps there, so that a sum with it is rounded to them; taking it away again is exact. */
 static inline __m256 nearest8(__m256 v)
@@ -41,7 +16,7 @@ static inline __m256 nearest8(__m256 v)
 
 void sl_round_e4m3_avx2(float *y, const float *x, size_t n, bool power)
 {
-    const uint32_t top = top_of(x, n);
+    const uint32_t top = top_bits_of_row(x, n);
     float d = top < 0x7f800000u ? sl_f32_from_bits(top) / 448.0f : NAN;
     if (power && d > 0.0f)
         d = sl_power_from(d);

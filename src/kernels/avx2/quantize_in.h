@@ -21,7 +21,7 @@ static inline void load_group(__m256 v[4], const float *x, size_t n)
 {
     for (size_t i = 0; i < 4; i++) {
         const size_t left = n > 8 * i ? n - 8 * i : 0;
-        v[i] = left >= 8 ? _mm256_loadu_ps(x + 8 * i) : _mm256_maskload_ps(x + 8 * i, lanes8(left));
+        v[i] = load_some(x + 8 * i, SL_MIN(left, (size_t)8));
     }
 }
 
@@ -33,6 +33,19 @@ static inline uint32_t top_bits(const __m256 x[4])
     for (size_t v = 1; v < 4; v++)
         m = _mm256_max_epi32(m, _mm256_and_si256(_mm256_castps_si256(x[v]), abs));
     return (uint32_t)hmax8_epi32(m);
+}
+
+/* Likewise of n numbers. */
+static inline uint32_t top_bits_of_row(const float *x, size_t n)
+{
+    uint32_t top = 0;
+    for (size_t k = 0; k < n; k += 32) {
+        __m256 v[4];
+        load_group(v, x + k, SL_MIN(n - k, (size_t)32));
+        const uint32_t bits = top_bits(v);
+        top = SL_MAX(top, bits);
+    }
+    return top;
 }
 
 /* The scale of numbers whose largest magnitude has these bits. */

@@ -99,7 +99,7 @@ SL_ALWAYS_INLINE void narrow(float *y, const sl_tensor *w, size_t r0, size_t r1,
             }
             fetch_onward(&ahead, SL_PANEL_ROWS * k * bits / 8, SL_PANEL_ROWS * SL_GROUP * bits / 8);
         }
-        store_rows(y, reduce8(acc), SL_MIN(SL_PANEL_ROWS, r1 - r));
+        store_some(y, reduce8(acc), SL_MIN(SL_PANEL_ROWS, r1 - r));
     }
 }
 
