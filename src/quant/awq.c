@@ -39,8 +39,9 @@ void sl_decode_AWQ4(float *out, const sl_tensor *t, size_t r, size_t k0, size_t 
 void sl_group_AWQ4(sl_quant_group *out, const sl_tensor *t, size_t r, size_t g)
 {
     const size_t k = g * SL_GROUP, shared = sl_scales_group(&t->scales, k);
+    const int zero = (int)zero_of(&t->scales, r, shared);
     for (size_t i = 0; i < SL_GROUP; i++)
-        out->q[i] = (int16_t)number(t, r, k + i);
+        out->q[i] = (int16_t)((int)number(t, r, k + i) - zero);
     out->d = sl_scales_at(&t->scales, r, shared);
-    out->m = -(out->d * (float)zero_of(&t->scales, r, shared));
+    out->m = 0.0f;
 }

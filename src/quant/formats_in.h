@@ -41,7 +41,7 @@ bool sl_scale_ok_MXFP4_SPLIT(const sl_tensor *t, size_t r, size_t k);
  */
 #define SL_SCALED_LIST(X)                                                                                              \
     X(INT4, sl_group_INT4, false)                                                                                      \
-    X(INT4_ZP, sl_group_INT4_ZP, true)                                                                                 \
+    X(INT4_ZP, sl_group_INT4, false)                                                                                   \
     X(INT4_ANY, NULL, false)                                                                                           \
     X(INT8, sl_group_INT8, false)                                                                                      \
     X(INT8_TOKEN, sl_group_INT8, false)                                                                                \
@@ -50,11 +50,11 @@ bool sl_scale_ok_MXFP4_SPLIT(const sl_tensor *t, size_t r, size_t k);
     X(F32_T, NULL, false)                                                                                              \
     X(F16_T, NULL, false)                                                                                              \
     X(BF16_T, NULL, false)                                                                                             \
-    X(GPTQ4, sl_group_GPTQ4, true)                                                                                     \
+    X(GPTQ4, sl_group_GPTQ4, false)                                                                                    \
     X(GPTQ4_ANY, NULL, false)                                                                                          \
     X(GPTQ8, sl_group_GPTQ8, false)                                                                                    \
     X(GPTQ8_ANY, NULL, false)                                                                                          \
-    X(AWQ4, sl_group_AWQ4, true)                                                                                       \
+    X(AWQ4, sl_group_AWQ4, false)                                                                                      \
     X(F8_E4M3, NULL, false)                                                                                            \
     X(F8_E4M3_128, NULL, false)                                                                                        \
     X(F8_E4M3_UE8M0, NULL, false)                                                                                      \
@@ -64,7 +64,6 @@ bool sl_scale_ok_MXFP4_SPLIT(const sl_tensor *t, size_t r, size_t k);
 SL_SCALED_LIST(SL_SCALED)
 #undef SL_SCALED
 void sl_group_INT4(sl_quant_group *out, const sl_tensor *t, size_t r, size_t g);
-void sl_group_INT4_ZP(sl_quant_group *out, const sl_tensor *t, size_t r, size_t g);
 void sl_group_INT8(sl_quant_group *out, const sl_tensor *t, size_t r, size_t g);
 void sl_group_MXFP4_SPLIT(sl_quant_group *out, const sl_tensor *t, size_t r, size_t g);
 void sl_group_GPTQ4(sl_quant_group *out, const sl_tensor *t, size_t r, size_t g);

@@ -31,20 +31,10 @@ DECODE(GPTQ8_ANY, 8)
 
 void sl_group_GPTQ4(sl_quant_group *out, const sl_tensor *t, size_t r, size_t g)
 {
-    const size_t k = g * SL_GROUP, shared = sl_scales_group(&t->scales, k);
-    numbers(out->q, t, r, k, SL_GROUP, 4);
-    out->d = sl_scales_at(&t->scales, r, shared);
-    out->m = -(out->d * (float)sl_scales_zero(&t->scales, r, shared, 4));
+    sl_scales_take_group(out, t, r, g, numbers, 4);
 }
 
-/* Whole numbers take the zero point in: they are at most 256 either way. */
 void sl_group_GPTQ8(sl_quant_group *out, const sl_tensor *t, size_t r, size_t g)
 {
-    const size_t k = g * SL_GROUP, shared = sl_scales_group(&t->scales, k);
-    const int zero = sl_scales_zero(&t->scales, r, shared, 8);
-    numbers(out->q, t, r, k, SL_GROUP, 8);
-    for (size_t i = 0; i < SL_GROUP; i++)
-        out->q[i] = (int16_t)(out->q[i] - zero);
-    out->d = sl_scales_at(&t->scales, r, shared);
-    out->m = 0.0f;
+    sl_scales_take_group(out, t, r, g, numbers, 8);
 }

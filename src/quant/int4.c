@@ -29,18 +29,7 @@ void sl_decode_INT4_ZP(float *out, const sl_tensor *t, size_t r, size_t k0, size
     sl_decode_INT4_ANY(out, t, r, k0, k1);
 }
 
-void sl_group_INT4_ZP(sl_quant_group *out, const sl_tensor *t, size_t r, size_t g)
-{
-    const size_t k = g * SL_GROUP, shared = sl_scales_group(&t->scales, k);
-    numbers(out->q, t, r, k, SL_GROUP, 4);
-    out->d = sl_scales_at(&t->scales, r, shared);
-    out->m = -out->d * (float)sl_scales_zero(&t->scales, r, shared, 4);
-}
-
 void sl_group_INT4(sl_quant_group *out, const sl_tensor *t, size_t r, size_t g)
 {
-    sl_group_INT4_ZP(out, t, r, g);
-    for (size_t i = 0; i < SL_GROUP; i++)
-        out->q[i] = (int16_t)(out->q[i] - 8);
-    out->m = 0.0f;
+    sl_scales_take_group(out, t, r, g, numbers, 4);
 }

@@ -32,11 +32,5 @@ void sl_decode_INT8_TOKEN(float *out, const sl_tensor *t, size_t r, size_t k0, s
 
 void sl_group_INT8(sl_quant_group *out, const sl_tensor *t, size_t r, size_t g)
 {
-    const size_t k = g * SL_GROUP, shared = sl_scales_group(&t->scales, k);
-    const int zero = sl_scales_zero(&t->scales, r, shared, 8);
-    numbers(out->q, t, r, k, SL_GROUP, 8);
-    for (size_t i = 0; i < SL_GROUP; i++)
-        out->q[i] = (int16_t)(out->q[i] - zero);
-    out->d = sl_scales_at(&t->scales, r, shared);
-    out->m = 0.0f;
+    sl_scales_take_group(out, t, r, g, numbers, 8);
 }

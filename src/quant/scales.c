@@ -67,3 +67,15 @@ void sl_scales_decode(float *out, const sl_tensor *t, size_t r, size_t k0, size_
         sl_scales_apply(out + (k - k0), &t->scales, r, k, k + n, q, bits);
     }
 }
+
+void sl_scales_take_group(sl_quant_group *out, const sl_tensor *t, size_t r, size_t g, sl_numbers_fn *numbers,
+                          unsigned bits)
+{
+    const size_t k = g * SL_GROUP, shared = sl_scales_group(&t->scales, k);
+    const int zero = sl_scales_zero(&t->scales, r, shared, bits);
+    numbers(out->q, t, r, k, SL_GROUP, bits);
+    for (size_t i = 0; i < SL_GROUP; i++)
+        out->q[i] = (int16_t)(out->q[i] - zero);
+    out->d = sl_scales_at(&t->scales, r, shared);
+    out->m = 0.0f;
+}

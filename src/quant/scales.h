@@ -2,7 +2,7 @@
 #ifndef SL_QUANT_SCALES_H
 #define SL_QUANT_SCALES_H
 
-#include "base/tensor.h"
+#include "quant/quant.h"
 
 /* The group of column c. */
 size_t sl_scales_group(const sl_scales *s, size_t c);
@@ -20,5 +20,8 @@ typedef void sl_numbers_fn(int16_t *q, const sl_tensor *t, size_t r, size_t k0, 
 /* out[0 .. k1 - k0) = the values of these columns. */
 void sl_scales_decode(float *out, const sl_tensor *t, size_t r, size_t k0, size_t k1, sl_numbers_fn *numbers,
                       unsigned bits);
+/* Columns 32g .. 32g+31 of row r, which have one scale, as whole numbers: q - zero, at most 256 either way. */
+void sl_scales_take_group(sl_quant_group *out, const sl_tensor *t, size_t r, size_t g, sl_numbers_fn *numbers,
+                          unsigned bits);
 
 #endif

@@ -12,7 +12,7 @@
 
 #include "kernels/avx2/linear_u_in.h"
 
-/* 8 rows x 32 columns; d and m as in u_min_group. */
+/* 8 rows x 32 columns; d and m as in u_offset_group. */
 typedef struct few_weights {
     _Alignas(32) uint8_t q[SL_PANEL_ROWS][SL_GROUP];
     float d[SL_PANEL_ROWS], m[SL_PANEL_ROWS];
@@ -30,7 +30,7 @@ SL_ALWAYS_INLINE __m256i few_sum(const __m256i s[2], const sl_lanes *x, u_kind k
     const __m256 a = _mm256_castsi256_ps(s[0]), b = _mm256_castsi256_ps(s[1]);
     __m256i even = _mm256_castps_si256(_mm256_shuffle_ps(a, b, _MM_SHUFFLE(2, 0, 2, 0)));
     const __m256i odd = _mm256_castps_si256(_mm256_shuffle_ps(a, b, _MM_SHUFFLE(3, 1, 3, 1)));
-    if (!kind.mins)
+    if (kind.offset == U_MIDDLE)
         even = _mm256_sub_epi16(even, kind.five ? _mm256_add_epi16(eight, eight) : eight);
     if (kind.five) /* 8 products are what 16 bits hold */
         return _mm256_add_epi32(_mm256_madd_epi16(even, ones), _mm256_madd_epi16(odd, ones));
@@ -68,7 +68,7 @@ SL_ALWAYS_INLINE void few_add(float acc[SL_PANEL_ROWS][SL_LANES], const few_weig
         const __m256 sum = _mm256_cvtepi32_ps(few_sum(s[r], x, kind));
         const __m256 scale = _mm256_mul_ps(_mm256_set1_ps(w->d[r0 + r]), _mm256_loadu_ps(x->d));
         __m256 a = _mm256_fmadd_ps(sum, scale, _mm256_load_ps(acc[r0 + r]));
-        if (kind.mins)
+        if (kind.offset == U_MINIMA)
             a = _mm256_fmadd_ps(_mm256_set1_ps(w->m[r0 + r]), _mm256_loadu_ps(x->dsum), a);
         _mm256_store_ps(acc[r0 + r], a);
     }

@@ -1,8 +1,8 @@
 /* linear_gptq.c - GPTQ and AWQ, which store columns together, [in][out]: what the bits mean is in quant/gptq.c and
  * quant/awq.c.
  *
- *   u4 with minima (linear_u_in.h)  GPTQ4, AWQ4: d is the scale, m = -(d * zero)
- *   f32 (linear_f32.c)              the same, and GPTQ4_ANY
+ *   u4 with zero points (linear_u_in.h)  GPTQ4, AWQ4
+ *   f32 (linear_f32.c)                   the same, and GPTQ4_ANY
  *
  * Eight rows are 32 bytes of a line in GPTQ, 4 bytes in AWQ. So `narrow` takes 128 rows at once and asks for columns
  * that it needs soon; a panel asks for its share of the line behind the one that it reads, which is that of a later
@@ -19,7 +19,8 @@
 /* Element j of a vector belongs to row j. */
 typedef struct lanes {
     __m256i q[8]; /* bytes: columns 4i .. 4i+3 */
-    __m256 d, z;  /* scale, zero point */
+    __m256 d;     /* scale */
+    __m256i z;    /* zero point, as in u_offset_group */
 } lanes;
 
 /* Where block c of 8 rows has its numbers of column k, a multiple of what a word holds. */
@@ -81,16 +82,17 @@ SL_ALWAYS_INLINE __m256 load_scales(const sl_scales *s, size_t c, size_t g)
     return _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(v), 16));
 }
 
-SL_ALWAYS_INLINE __m256 load_zeros(const sl_scales *s, size_t c, size_t g, sl_format f)
+/* Their zero points, as in u_offset_group. */
+SL_ALWAYS_INLINE __m256i load_zeros(const sl_scales *s, size_t c, size_t g, sl_format f)
 {
     const __m256i offset = _mm256_set1_epi32((int)s->offset);
     if (!s->zero)
-        return _mm256_cvtepi32_ps(offset);
+        return zeros_twice(offset);
     const __m256i at = f == SL_FORMAT_AWQ4 ? _mm256_setr_epi32(0, 16, 4, 20, 8, 24, 12, 28)
                                            : _mm256_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28);
     const __m256i word = broadcast4((const uint8_t *)s->zero + c * s->zero_row_bytes + g * s->zero_col_bytes);
     const __m256i z = _mm256_and_si256(_mm256_srlv_epi32(word, at), _mm256_set1_epi32(15));
-    return _mm256_cvtepi32_ps(_mm256_add_epi32(z, offset));
+    return zeros_twice(_mm256_add_epi32(z, offset));
 }
 
 /* Columns k .. k+31 of block c. The scales are those of l where the columns before have the same group. */
@@ -134,12 +136,7 @@ SL_ALWAYS_INLINE void load_lanes(lanes *l, const sl_tensor *w, size_t r, size_t 
     for (size_t i = 0; i < 8; i++)
         l->q[i] = pick(a.q[i], b.q[i], idx);
     l->d = _mm256_castsi256_ps(pick(_mm256_castps_si256(a.d), _mm256_castps_si256(b.d), idx));
-    l->z = _mm256_castsi256_ps(pick(_mm256_castps_si256(a.z), _mm256_castps_si256(b.z), idx));
-}
-
-SL_ALWAYS_INLINE __m256 minima_of(const lanes *l)
-{
-    return _mm256_xor_ps(_mm256_mul_ps(l->d, l->z), _mm256_set1_ps(-0.0f));
+    l->z = pick(a.z, b.z, idx);
 }
 
 /* Ask for the panel's share of the lines behind those of columns k .. k+31: what panels share is divided among them by
@@ -159,7 +156,7 @@ SL_ALWAYS_INLINE void fetch_share(const sl_tensor *w, size_t c, size_t k, sl_for
 SL_ALWAYS_INLINE void decode_u4(void *dst, const sl_tensor *w, size_t r0, size_t r1, size_t k0, size_t k1, sl_format f)
 {
     const size_t r = w->scales.first + r0, n = SL_MIN(SL_PANEL_ROWS, r1 - r0);
-    u_min_group *out = dst;
+    u_offset_group *out = dst;
     lanes l = { 0 };
     for (size_t k = k0; k < k1; k += SL_GROUP, out++) {
         load_lanes(&l, w, r, n, k, k == k0, f);
@@ -168,7 +165,7 @@ SL_ALWAYS_INLINE void decode_u4(void *dst, const sl_tensor *w, size_t r0, size_t
         for (size_t i = 0; i < 8; i++)
             store_i(out->q[i], l.q[i]);
         _mm256_storeu_ps(out->d, l.d);
-        _mm256_storeu_ps(out->m, minima_of(&l));
+        store_i(out->z, l.z);
     }
 }
 
@@ -191,7 +188,7 @@ SL_ALWAYS_INLINE void decode_f32(void *dst, const sl_tensor *w, size_t r0, size_
             __m256 v[8];
             UNROLL
             for (size_t j = 0; j < 8; j++)
-                v[j] = value_of(l.q[i + j / 4], j % 4, l.d, l.z);
+                v[j] = value_of(l.q[i + j / 4], j % 4, l.d, zeros_as_floats(l.z));
             transpose8(v);
             UNROLL
             for (size_t j = 0; j < 8; j++, out += 8)
@@ -201,7 +198,7 @@ SL_ALWAYS_INLINE void decode_f32(void *dst, const sl_tensor *w, size_t r0, size_
 }
 
 /* Scales and zero points of rows r .. r+n of the file in group g. */
-SL_ALWAYS_INLINE void load_any(__m256 *d, __m256 *z, const sl_scales *s, size_t r, size_t n, size_t g, sl_format f)
+SL_ALWAYS_INLINE void load_any(__m256 *d, __m256i *z, const sl_scales *s, size_t r, size_t n, size_t g, sl_format f)
 {
     const size_t c = r / SL_PANEL_ROWS;
     *d = load_scales(s, c, g);
@@ -209,13 +206,14 @@ SL_ALWAYS_INLINE void load_any(__m256 *d, __m256 *z, const sl_scales *s, size_t 
     if (r % SL_PANEL_ROWS == 0 && n == SL_PANEL_ROWS)
         return;
     const __m256i idx = rows_of(r, n);
-    __m256 d2 = *d, z2 = *z;
+    __m256 d2 = *d;
+    __m256i z2 = *z;
     if (r % SL_PANEL_ROWS + n > SL_PANEL_ROWS) {
         d2 = load_scales(s, c + 1, g);
         z2 = load_zeros(s, c + 1, g, f);
     }
     *d = _mm256_castsi256_ps(pick(_mm256_castps_si256(*d), _mm256_castps_si256(d2), idx));
-    *z = _mm256_castsi256_ps(pick(_mm256_castps_si256(*z), _mm256_castps_si256(z2), idx));
+    *z = pick(*z, z2, idx);
 }
 
 /* Each column has a group of its own: 8 columns, a word of each row, at a time. */
@@ -234,11 +232,12 @@ static void decode_GPTQ4_ANY_f32(void *dst, const sl_tensor *w, size_t r0, size_
         __m256 v[8];
         UNROLL
         for (size_t j = 0; j < 8; j++) {
-            __m256 d, z;
+            __m256 d;
+            __m256i z;
             const size_t g =
                 s->group_of ? sl_load_le32((const uint8_t *)s->group_of + 4 * (k + j)) : (k + j) / s->group;
             load_any(&d, &z, s, r, n, g, SL_FORMAT_GPTQ4_ANY);
-            v[j] = value_of(q[j / 4], j % 4, d, z);
+            v[j] = value_of(q[j / 4], j % 4, d, zeros_as_floats(z));
         }
         transpose8(v);
         UNROLL
@@ -293,33 +292,34 @@ static void store_between(float *y, __m256 v, size_t from, size_t to)
     memcpy(y, all + from, (to - from) * sizeof *y);
 }
 
-/* Scales and minima of some blocks. */
+/* Scales and zero points of some blocks. */
 typedef struct block_scales {
-    __m256 d[BLOCKS], m[BLOCKS];
+    __m256 d[BLOCKS];
+    __m256i z[BLOCKS];
 } block_scales;
 
 SL_ALWAYS_INLINE void load_block_scales(block_scales *b, const sl_tensor *w, size_t c, size_t n, size_t g, sl_format f)
 {
     for (size_t i = 0; i < n; i++) {
-        const lanes l = { .d = load_scales(&w->scales, c + i, g), .z = load_zeros(&w->scales, c + i, g, f) };
-        b->d[i] = l.d;
-        b->m[i] = minima_of(&l);
+        b->d[i] = load_scales(&w->scales, c + i, g);
+        b->z[i] = load_zeros(&w->scales, c + i, g, f);
     }
 }
 
 /* 8 rows times n tokens of one group of columns. */
-SL_ALWAYS_INLINE void add_tokens(__m256 *acc, const __m256i q[8], __m256 d, __m256 m, const sl_act *x, size_t t,
+SL_ALWAYS_INLINE void add_tokens(__m256 *acc, const __m256i q[8], __m256 d, __m256i zeros, const sl_act *x, size_t t,
                                  size_t n, size_t g)
 {
-    const u_kind kind = { .five = false, .mins = true };
+    const u_kind kind = { .offset = U_ZEROS };
+    const __m256 z = _mm256_castsi256_ps(zeros);
     for (; n >= LINEAR_TILE; n -= LINEAR_TILE, t += LINEAR_TILE, acc += LINEAR_TILE)
-        add_group(acc, q, d, m, act_group(x, t, g), LINEAR_TILE, kind);
+        add_group(acc, q, d, z, act_group(x, t, g), LINEAR_TILE, kind);
     if (n == 3)
-        add_group(acc, q, d, m, act_group(x, t, g), 3, kind);
+        add_group(acc, q, d, z, act_group(x, t, g), 3, kind);
     else if (n == 2)
-        add_group(acc, q, d, m, act_group(x, t, g), 2, kind);
+        add_group(acc, q, d, z, act_group(x, t, g), 2, kind);
     else if (n == 1)
-        add_group(acc, q, d, m, act_group(x, t, g), 1, kind);
+        add_group(acc, q, d, z, act_group(x, t, g), 1, kind);
 }
 
 /* acc[i] = rows of block c + i < c + n_blocks times n tokens. */
@@ -343,7 +343,7 @@ SL_ALWAYS_INLINE void multiply_blocks(__m256 acc[BLOCKS][NARROW_MAX], const sl_t
             __m256i one[8];
             if (!wide)
                 load_numbers(one, w, c + i, k, f);
-            add_tokens(acc[i], wide ? many[i] : one, scales.d[i], scales.m[i], x, t, n, k / SL_GROUP);
+            add_tokens(acc[i], wide ? many[i] : one, scales.d[i], scales.z[i], x, t, n, k / SL_GROUP);
         }
     }
 }
@@ -399,10 +399,10 @@ static sl_panel panel(sl_panel_decode_fn *decode, sl_panel_narrow_fn *narrow_fn)
     return (sl_panel){ .name = "u4 x8",
                        .needs = SL_NEED_Q8,
                        .narrow_needs = SL_NEED_Q8,
-                       .group_bytes = sizeof(u_min_group),
+                       .group_bytes = sizeof(u_offset_group),
                        .k_block = U_BLOCK,
                        .decode = decode,
-                       .micro = sl_micro_u4_mins_avx2,
+                       .micro = sl_micro_u4_zeros_avx2,
                        .narrow = narrow_fn,
                        .narrow_max = NARROW_MAX,
                        .together = true };

@@ -97,6 +97,16 @@ SL_ALWAYS_INLINE __m256 halves(const uint8_t *const row[SL_PANEL_ROWS], size_t a
     return _mm256_cvtph_ps(words(row, at));
 }
 
+/* Zero points, at most 16, each twice as s16: for products with 16-bit numbers. */
+SL_ALWAYS_INLINE __m256i zeros_twice(__m256i z)
+{
+    return _mm256_or_si256(z, _mm256_slli_epi32(z, 16));
+}
+SL_ALWAYS_INLINE __m256 zeros_as_floats(__m256i z)
+{
+    return _mm256_cvtepi32_ps(_mm256_srli_epi32(z, 16));
+}
+
 /* Unroll loops of constant length, so that their arrays are registers. Not under a sanitizer: its
  * checks of each access, unrolled, take a compiler minutes and a gigabyte. The sums are the same. */
 #ifdef __clang__

@@ -1,5 +1,5 @@
-/* linear_int4.c - INT4 as panel type u4 (see linear_u_in.h): neighbouring nibbles, scales beside them. With zero points
- * (INT4_ZP) d * (q - zero) is d * q + m. */
+/* linear_int4.c - INT4 and INT4_ZP as panel type u4 (see linear_u_in.h): neighbouring nibbles, scales beside them, of
+ * INT4_ZP zero points too. */
 #include "kernels/avx2/linear_u_in.h"
 #include "kernels/avx2/scales_in.h"
 
@@ -25,10 +25,10 @@ SL_ALWAYS_INLINE void nibbles(__m256i q[8], const uint8_t *const row[SL_PANEL_RO
     }
 }
 
-/* One group of 8 rows times n tokens, as add_group without minima; the numbers as they lie, the activations turned
- * instead: for one or two tokens that is less work. The sums are the same whole numbers. */
-SL_ALWAYS_INLINE void add_turned(__m256 *acc, const uint8_t *const row[SL_PANEL_ROWS], size_t at, __m256 d, act_at x,
-                                 size_t n)
+/* One group of 8 rows times n tokens, as add_group; the numbers as they lie, the activations turned instead: for one or
+ * two tokens that is less work. The sums are the same whole numbers. */
+SL_ALWAYS_INLINE void add_turned(__m256 *acc, const uint8_t *const row[SL_PANEL_ROWS], size_t at, const scale_rows *w,
+                                 act_at x, size_t n, bool zeros)
 {
     const __m256i low = _mm256_set1_epi8(15), ones = _mm256_set1_epi16(1);
     const __m256i even = _mm256_set1_epi32(0x06040200), odd = _mm256_set1_epi32(0x07050301);
@@ -48,8 +48,9 @@ SL_ALWAYS_INLINE void add_turned(__m256 *acc, const uint8_t *const row[SL_PANEL_
     }
     UNROLL
     for (size_t t = 0; t < n; t++) {
-        const __m256i offset = _mm256_madd_epi16(broadcast4(x.eight + t * x.ldg * 2), ones);
-        acc[t] = add_scaled(acc[t], _mm256_sub_epi32(_mm256_madd_epi16(s[t], ones), offset), d, x.d[t * x.ldg]);
+        const __m256i offset = zeros ? zeros_times(w->z, x.half + t * x.ldg * 2)
+                                     : _mm256_madd_epi16(broadcast4(x.eight + t * x.ldg * 2), ones);
+        acc[t] = add_scaled(acc[t], _mm256_sub_epi32(_mm256_madd_epi16(s[t], ones), offset), w->d, x.d[t * x.ldg]);
     }
 }
 
@@ -65,11 +66,11 @@ SL_ALWAYS_INLINE void decode(void *dst, const sl_tensor *w, size_t r0, size_t r1
         scale_rows_at(&scales, k, zeros);
         UNROLL
         for (size_t i = 0; i < 8; i++)
-            store_i(out + offsetof(u_min_group, q[i]), q[i]);
-        _mm256_storeu_ps((float *)(void *)(out + offsetof(u_min_group, d)), scales.d);
+            store_i(out + offsetof(u_offset_group, q[i]), q[i]);
+        _mm256_storeu_ps((float *)(void *)(out + offsetof(u_offset_group, d)), scales.d);
         if (zeros)
-            _mm256_storeu_ps((float *)(void *)(out + offsetof(u_min_group, m)), scales.m);
-        out += zeros ? sizeof(u_min_group) : sizeof(u_group);
+            store_i(out + offsetof(u_offset_group, z), scales.z);
+        out += zeros ? sizeof(u_offset_group) : sizeof(u_group);
     }
 }
 
@@ -77,7 +78,7 @@ SL_ALWAYS_INLINE void decode(void *dst, const sl_tensor *w, size_t r0, size_t r1
 SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const void *next,
                                   const sl_act *x, size_t t, size_t n, bool zeros)
 {
-    const u_kind kind = { .five = false, .mins = zeros };
+    const u_kind kind = { .offset = zeros ? U_ZEROS : U_MIDDLE };
     const uint8_t *row[SL_PANEL_ROWS];
     row_pointers(row, w, r0, r1);
     scale_rows scales = scale_rows_begin(w, r0, r1, 0);
@@ -88,12 +89,12 @@ SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size
         acc[i] = _mm256_setzero_ps();
     for (size_t g = 0; g < x->G; g++) {
         scale_rows_at(&scales, g * SL_GROUP, zeros);
-        if (!zeros && n <= TURNED_MAX) {
-            add_turned(acc, row, g * GROUP_BYTES, scales.d, act_group(x, t, g), n);
+        if (n <= TURNED_MAX) {
+            add_turned(acc, row, g * GROUP_BYTES, &scales, act_group(x, t, g), n, zeros);
         } else {
             __m256i q[8];
             nibbles(q, row, g * GROUP_BYTES);
-            add_group(acc, q, scales.d, scales.m, act_group(x, t, g), n, kind);
+            add_group(acc, q, scales.d, _mm256_castsi256_ps(scales.z), act_group(x, t, g), n, kind);
         }
         fetch_onward(&ahead, SL_PANEL_ROWS * g * GROUP_BYTES, SL_PANEL_ROWS * GROUP_BYTES);
     }
@@ -116,5 +117,6 @@ FORMAT(INT4_ZP, true)
 void sl_linear_init_avx2_int4(sl_kernels *k)
 {
     k->panel[SL_FORMAT_INT4][SL_ACT_Q8] = u_panel((u_kind){ 0 }, decode_INT4, narrow_INT4, NULL);
-    k->panel[SL_FORMAT_INT4_ZP][SL_ACT_Q8] = u_panel((u_kind){ .mins = true }, decode_INT4_ZP, narrow_INT4_ZP, NULL);
+    k->panel[SL_FORMAT_INT4_ZP][SL_ACT_Q8] =
+        u_panel((u_kind){ .offset = U_ZEROS }, decode_INT4_ZP, narrow_INT4_ZP, NULL);
 }

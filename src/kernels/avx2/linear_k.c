@@ -82,7 +82,7 @@ SL_ALWAYS_INLINE void decode_k(void *dst, const sl_tensor *w, size_t r0, size_t 
 {
     const uint8_t *row[SL_PANEL_ROWS];
     row_pointers(row, w, r0, r1);
-    u_min_group *out = dst;
+    u_offset_group *out = dst;
     for (size_t s = k0 / SL_SUPER; s < k1 / SL_SUPER; s++) {
         const size_t at = s * k_bytes(five);
         const k_scales scales = load_scales(row, at);
@@ -108,7 +108,7 @@ SL_ALWAYS_INLINE void decode_k(void *dst, const sl_tensor *w, size_t r0, size_t 
 SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const void *next,
                                   const sl_act *x, size_t t, size_t n, bool five)
 {
-    const u_kind kind = { .five = five, .mins = true };
+    const u_kind kind = { .five = five, .offset = U_MINIMA };
     const uint8_t *row[SL_PANEL_ROWS];
     row_pointers(row, w, r0, r1);
     const onward ahead = onward_rows(row[0], w, r1, next);
@@ -174,14 +174,14 @@ SL_ALWAYS_INLINE void load_row_scales(few_weights *out, const uint8_t *const row
         decode_k(dst, w, r0, r1, k0, k1, five);                                                                        \
     }                                                                                                                  \
     static NARROW_BY_ROWS(narrow_##id, narrow_tile, five) static FEW_BY_ROWS(                                          \
-        few_##id, load_row, load_row_scales, ((u_kind){ five, true }), SL_SUPER / SL_GROUP, k_bytes(five), five)
+        few_##id, load_row, load_row_scales, ((u_kind){ five, U_MINIMA }), SL_SUPER / SL_GROUP, k_bytes(five), five)
 FORMAT(Q4_K, false)
 FORMAT(Q5_K, true)
 #undef FORMAT
 
 void sl_linear_init_avx2_k(sl_kernels *k)
 {
-    k->panel[SL_FORMAT_Q4_K][SL_ACT_Q8] = u_panel((u_kind){ .mins = true }, decode_Q4_K, narrow_Q4_K, few_Q4_K);
+    k->panel[SL_FORMAT_Q4_K][SL_ACT_Q8] = u_panel((u_kind){ .offset = U_MINIMA }, decode_Q4_K, narrow_Q4_K, few_Q4_K);
     k->panel[SL_FORMAT_Q5_K][SL_ACT_Q8] =
-        u_panel((u_kind){ .five = true, .mins = true }, decode_Q5_K, narrow_Q5_K, few_Q5_K);
+        u_panel((u_kind){ .five = true, .offset = U_MINIMA }, decode_Q5_K, narrow_Q5_K, few_Q5_K);
 }

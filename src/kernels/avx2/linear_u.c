@@ -22,13 +22,18 @@ SL_ALWAYS_INLINE void nibbles(__m256i q[8], const uint8_t *const row[SL_PANEL_RO
 SL_ALWAYS_INLINE u_kind kind_of(sl_format f)
 {
     return (u_kind){ .five = f == SL_FORMAT_Q5_0 || f == SL_FORMAT_Q5_1,
-                     .mins = f == SL_FORMAT_Q4_1 || f == SL_FORMAT_Q5_1 };
+                     .offset = f == SL_FORMAT_Q4_1 || f == SL_FORMAT_Q5_1 ? U_MINIMA : U_MIDDLE };
+}
+
+SL_ALWAYS_INLINE bool has_minima(sl_format f)
+{
+    return kind_of(f).offset == U_MINIMA;
 }
 
 /* d, then m, then 32 fifth bits, then the nibbles. */
 SL_ALWAYS_INLINE size_t offset_of_q(sl_format f)
 {
-    return sizeof(uint16_t) * (kind_of(f).mins ? 2 : 1) + (kind_of(f).five ? sizeof(uint32_t) : 0);
+    return sizeof(uint16_t) * (has_minima(f) ? 2 : 1) + (kind_of(f).five ? sizeof(uint32_t) : 0);
 }
 
 SL_ALWAYS_INLINE size_t block_bytes(sl_format f)
@@ -60,7 +65,7 @@ SL_ALWAYS_INLINE void load_group(__m256i q[8], __m256 *d, __m256 *m, const uint8
     if (kind_of(f).five)
         fifth_bits(q, dwords(row, at + offset_of_q(f) - sizeof(uint32_t)));
     *d = halves(row, at);
-    *m = kind_of(f).mins ? halves(row, at + sizeof(uint16_t)) : _mm256_setzero_ps();
+    *m = has_minima(f) ? halves(row, at + sizeof(uint16_t)) : _mm256_setzero_ps();
 }
 
 /* ---- decode and micro ---------------------------------------------------------- */
@@ -76,11 +81,11 @@ SL_ALWAYS_INLINE void decode(void *dst, const sl_tensor *w, size_t r0, size_t r1
         load_group(q, &d, &m, row, g * block_bytes(f), f);
         UNROLL
         for (size_t i = 0; i < 8; i++)
-            store_i(out + offsetof(u_min_group, q[i]), q[i]);
-        _mm256_storeu_ps((float *)(void *)(out + offsetof(u_min_group, d)), d);
-        if (kind_of(f).mins)
-            _mm256_storeu_ps((float *)(void *)(out + offsetof(u_min_group, m)), m);
-        out += kind_of(f).mins ? sizeof(u_min_group) : sizeof(u_group);
+            store_i(out + offsetof(u_offset_group, q[i]), q[i]);
+        _mm256_storeu_ps((float *)(void *)(out + offsetof(u_offset_group, d)), d);
+        if (has_minima(f))
+            _mm256_storeu_ps((float *)(void *)(out + offsetof(u_offset_group, m)), m);
+        out += has_minima(f) ? sizeof(u_offset_group) : sizeof(u_group);
     }
 }
 
@@ -94,20 +99,22 @@ SL_ALWAYS_INLINE void micro_tile(float *y, size_t ldy, const uint8_t *panel, siz
     for (size_t g = k0 / SL_GROUP; g < k1 / SL_GROUP; g++) {
         const __m256i *q = (const __m256i *)(const void *)panel;
         const float *scale = (const float *)(const void *)(panel + sizeof((u_group *)0)->q);
-        add_group(acc, q, _mm256_loadu_ps(scale), kind.mins ? _mm256_loadu_ps(scale + 8) : _mm256_setzero_ps(),
-                  act_group(x, t, g), n, kind);
-        panel += kind.mins ? sizeof(u_min_group) : sizeof(u_group);
+        add_group(acc, q, _mm256_loadu_ps(scale),
+                  kind.offset != U_MIDDLE ? _mm256_loadu_ps(scale + 8) : _mm256_setzero_ps(), act_group(x, t, g), n,
+                  kind);
+        panel += kind.offset != U_MIDDLE ? sizeof(u_offset_group) : sizeof(u_group);
     }
     UNROLL
     for (size_t i = 0; i < n; i++)
         store_some(y + i * ldy, acc[i], rows);
 }
 
-#define KIND(is_five, has_mins) ((u_kind){ .five = is_five, .mins = has_mins })
-MICRO_BY_TILES(sl_micro_u4_avx2, micro_tile, KIND(false, false))
-MICRO_BY_TILES(sl_micro_u4_mins_avx2, micro_tile, KIND(false, true))
-MICRO_BY_TILES(sl_micro_u5_avx2, micro_tile, KIND(true, false))
-MICRO_BY_TILES(sl_micro_u5_mins_avx2, micro_tile, KIND(true, true))
+#define KIND(is_five, from) ((u_kind){ .five = is_five, .offset = from })
+MICRO_BY_TILES(sl_micro_u4_avx2, micro_tile, KIND(false, U_MIDDLE))
+MICRO_BY_TILES(sl_micro_u4_mins_avx2, micro_tile, KIND(false, U_MINIMA))
+MICRO_BY_TILES(sl_micro_u4_zeros_avx2, micro_tile, KIND(false, U_ZEROS))
+MICRO_BY_TILES(sl_micro_u5_avx2, micro_tile, KIND(true, U_MIDDLE))
+MICRO_BY_TILES(sl_micro_u5_mins_avx2, micro_tile, KIND(true, U_MINIMA))
 #undef KIND
 
 /* ---- narrow -------------------------------------------------------------------- */
@@ -181,7 +188,7 @@ SL_ALWAYS_INLINE void load_scales(few_weights *out, const uint8_t *const row[SL_
     __m256 d, second;
     two_halves(&d, &second, row, at);
     _mm256_storeu_ps(out->d, d);
-    if (kind_of(f).mins)
+    if (has_minima(f))
         _mm256_storeu_ps(out->m, second);
 }
 

@@ -1,10 +1,10 @@
 /* linear_u_in.h - weights without sign of 4 or 5 bits in registers, times 8-bit activations.
  *
- * A group is 8 rows x 32 columns: q[i] holds for each row its 4 weights k = 4i .. 4i+3, then
- * the rows' scales and, for formats with minima, those. One activation word, broadcast, meets 8 rows.
+ * A group is 8 rows x 32 columns: q[i] holds for each row its 4 weights k = 4i .. 4i+3, then the rows' scales and, for
+ * formats with minima or zero points, those. One activation word, broadcast, meets 8 rows.
  *
  * Per group of an element, in the order of groups (this sequence is the panel type's definition):
- *   s    = sum of w * x, exact; without minima: minus 8 (4 bits) or 16 (5 bits) * sum of x, exact
+ *   s    = sum of w * x - z * sum of x, exact; z is 0 with minima, the zero point, or 8 (4 bits) or 16 (5 bits)
  *   acc  = fma(s, d * dx, acc)
  *   acc  = fma(m, dsum, acc)      with minima only
  *
@@ -15,10 +15,17 @@
 
 #include "kernels/avx2/linear_in.h"
 
+/* What stored numbers are taken from. */
+typedef enum u_offset {
+    U_MIDDLE, /* 8 or 16 */
+    U_MINIMA, /* nothing: d * q + m */
+    U_ZEROS,  /* zero points, whole numbers of at most 16 */
+} u_offset;
+
 /* Constants where they are passed on: functions that take one are inlined for each. */
 typedef struct u_kind {
     bool five; /* bits; else four */
-    bool mins;
+    u_offset offset;
 } u_kind;
 
 typedef struct u_group {
@@ -26,24 +33,30 @@ typedef struct u_group {
     float d[8];
 } u_group;
 
-typedef struct u_min_group {
+/* With minima or zero points; of these each twice, as s16. */
+typedef struct u_offset_group {
     uint8_t q[8][32];
-    float d[8], m[8];
-} u_min_group;
+    float d[8];
+    union {
+        float m[8];
+        int16_t z[8][2];
+    };
+} u_offset_group;
 
 #define U_BLOCK 1024 /* columns: a panel of 10 KiB stays in L1 beside its activations */
 
 /* Micro over groups of this kind (linear_u.c). */
-sl_panel_micro_fn sl_micro_u4_avx2, sl_micro_u4_mins_avx2, sl_micro_u5_avx2, sl_micro_u5_mins_avx2;
+sl_panel_micro_fn sl_micro_u4_avx2, sl_micro_u4_mins_avx2, sl_micro_u4_zeros_avx2;
+sl_panel_micro_fn sl_micro_u5_avx2, sl_micro_u5_mins_avx2;
 
-/* sum[t] = exact sums of products of one group of 8 rows and n tokens. Without minima they begin at -8 or -16 times the
+/* sum[t] = exact sums of products of one group of 8 rows and n tokens. With U_MIDDLE they begin at -8 or -16 times the
  * activations of each lane: what remains is (q - 8) or (q - 16) times 16 activations, at most 32,512 (on the way the
  * additions may wrap around, which does no harm). */
 SL_ALWAYS_INLINE void sum_group(__m256i *sum, const __m256i *q, act_at x, size_t n, u_kind kind)
 {
     const size_t part = kind.five ? 4 : 8;
     __m256i s[LINEAR_TILE];
-    if (!kind.mins) {
+    if (kind.offset == U_MIDDLE) {
         UNROLL
         for (size_t t = 0; t < n; t++) {
             const __m256i eight = broadcast4(x.eight + t * x.ldg * 2);
@@ -56,7 +69,7 @@ SL_ALWAYS_INLINE void sum_group(__m256i *sum, const __m256i *q, act_at x, size_t
         UNROLL
         for (size_t t = 0; t < n; t++) {
             const __m256i p = _mm256_maddubs_epi16(w, broadcast4(x.q + t * x.ldq + 4 * i));
-            if (i == 0 && !kind.mins)
+            if (i == 0 && kind.offset == U_MIDDLE)
                 s[t] = _mm256_sub_epi16(p, s[t]);
             else
                 s[t] = i % part ? _mm256_add_epi16(s[t], p) : p;
@@ -72,16 +85,26 @@ SL_ALWAYS_INLINE void sum_group(__m256i *sum, const __m256i *q, act_at x, size_t
     }
 }
 
-/* One group of 8 rows times n tokens; n and kind are constants where this is inlined. */
+/* What is taken from the sums of a group: z (as in u_offset_group) times the activations, whose two halves lie at
+ * `half`. */
+SL_ALWAYS_INLINE __m256i zeros_times(__m256i z, const int16_t *half)
+{
+    return _mm256_madd_epi16(z, broadcast4(half));
+}
+
+/* One group of 8 rows times n tokens; m: minima, or the bits of zero points as in u_offset_group. n and kind are
+ * constants where this is inlined. */
 SL_ALWAYS_INLINE void add_group(__m256 *acc, const __m256i *q, __m256 d, __m256 m, act_at x, size_t n, u_kind kind)
 {
     __m256i sum[LINEAR_TILE];
     sum_group(sum, q, x, n, kind);
     UNROLL
     for (size_t t = 0; t < n; t++) {
+        if (kind.offset == U_ZEROS)
+            sum[t] = _mm256_sub_epi32(sum[t], zeros_times(_mm256_castps_si256(m), x.half + t * x.ldg * 2));
         const __m256 scale = _mm256_mul_ps(d, _mm256_set1_ps(x.d[t * x.ldg]));
         acc[t] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum[t]), scale, acc[t]);
-        if (kind.mins)
+        if (kind.offset == U_MINIMA)
             acc[t] = _mm256_fmadd_ps(m, _mm256_set1_ps(x.dsum[t * x.ldg]), acc[t]);
     }
 }
@@ -90,14 +113,17 @@ SL_ALWAYS_INLINE void add_group(__m256 *acc, const __m256i *q, __m256 d, __m256 
 static inline sl_panel u_panel(u_kind kind, sl_panel_decode_fn *decode, sl_panel_narrow_fn *narrow,
                                sl_panel_few_fn *few)
 {
+    static sl_panel_micro_fn *const four[] = {
+        [U_MIDDLE] = sl_micro_u4_avx2, [U_MINIMA] = sl_micro_u4_mins_avx2, [U_ZEROS] = sl_micro_u4_zeros_avx2
+    };
+    static sl_panel_micro_fn *const five[] = { [U_MIDDLE] = sl_micro_u5_avx2, [U_MINIMA] = sl_micro_u5_mins_avx2 };
     return (sl_panel){ .name = kind.five ? "u5 x8" : "u4 x8",
                        .needs = SL_NEED_Q8,
                        .narrow_needs = SL_NEED_Q8,
-                       .group_bytes = kind.mins ? sizeof(u_min_group) : sizeof(u_group),
+                       .group_bytes = kind.offset == U_MIDDLE ? sizeof(u_group) : sizeof(u_offset_group),
                        .k_block = U_BLOCK,
                        .decode = decode,
-                       .micro = kind.five ? (kind.mins ? sl_micro_u5_mins_avx2 : sl_micro_u5_avx2)
-                                          : (kind.mins ? sl_micro_u4_mins_avx2 : sl_micro_u4_avx2),
+                       .micro = (kind.five ? five : four)[kind.offset],
                        .narrow = narrow,
                        .narrow_max = LINEAR_TILE,
                        .few = few };

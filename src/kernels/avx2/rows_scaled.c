@@ -32,7 +32,7 @@ SL_ALWAYS_INLINE void rows_at(rows8 *x, size_t k, bool zeros)
     scale_rows_at(&x->scales, k, zeros);
     _mm256_storeu_ps(x->d, x->scales.d);
     if (zeros)
-        _mm256_storeu_ps(x->z, x->scales.z);
+        _mm256_storeu_ps(x->z, zeros_as_floats(x->scales.z));
 }
 
 /* Columns k .. k+31 of row i, in 4 vectors. */

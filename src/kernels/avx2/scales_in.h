@@ -19,7 +19,8 @@ typedef struct scale_rows {
     size_t n_groups;
     size_t ahead_from, ahead_to; /* groups that are in `ahead` */
     __m256 ahead[SCALES_AHEAD];
-    __m256 d, z, m; /* of the group at hand: scales, zero points, -d * z */
+    __m256 d;  /* of the group at hand: scales */
+    __m256i z; /* and zero points, each twice, as s16 */
 } scale_rows;
 
 SL_ALWAYS_INLINE scale_rows scale_rows_begin(const sl_tensor *w, size_t r0, size_t r1, size_t k)
@@ -102,33 +103,31 @@ SL_ALWAYS_INLINE __m256 next_scales(scale_rows *x, size_t g)
     return x->ahead[g - x->ahead_from];
 }
 
-/* Zero points of 4 bits, as floats. */
-SL_ALWAYS_INLINE __m256 load_zeros(const scale_rows *x, size_t g)
+/* Zero points of 4 bits. */
+SL_ALWAYS_INLINE __m256i load_zeros(const scale_rows *x, size_t g)
 {
     const sl_scales *s = x->s;
     if (x->one_word) {
         const uint8_t *p = (const uint8_t *)s->zero + x->stored / 8 * s->zero_row_bytes + g * s->zero_col_bytes;
         const __m256i shift = _mm256_setr_epi32(0, 4, 8, 12, 16, 20, 24, 28);
         const __m256i z = _mm256_and_si256(_mm256_srlv_epi32(broadcast4(p), shift), _mm256_set1_epi32(15));
-        return _mm256_cvtepi32_ps(_mm256_add_epi32(z, _mm256_set1_epi32((int)s->offset)));
+        return zeros_twice(_mm256_add_epi32(z, _mm256_set1_epi32((int)s->offset)));
     }
-    float z[SL_PANEL_ROWS];
+    int32_t z[SL_PANEL_ROWS];
     for (size_t i = 0; i < SL_PANEL_ROWS; i++)
-        z[i] = (float)sl_scales_zero(s, SL_MIN(x->r0 + i, x->r1 - 1), g, 4);
-    return _mm256_loadu_ps(z);
+        z[i] = sl_scales_zero(s, SL_MIN(x->r0 + i, x->r1 - 1), g, 4);
+    return zeros_twice(load_i(z));
 }
 
-/* Make x->d (and x->m, with zero points) those of column k, a multiple of 32; to be called for k in order. */
+/* Make x->d (and x->z, with zero points) those of column k, a multiple of 32; to be called for k in order. */
 SL_ALWAYS_INLINE void scale_rows_at(scale_rows *x, size_t k, bool zeros)
 {
     if (k < x->next)
         return;
     const size_t g = x->g++;
     x->d = next_scales(x, g);
-    if (zeros) {
+    if (zeros)
         x->z = load_zeros(x, g);
-        x->m = _mm256_mul_ps(_mm256_sub_ps(_mm256_setzero_ps(), x->d), x->z);
-    }
     x->next = x->g * x->s->group;
 }
 
