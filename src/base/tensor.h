@@ -10,7 +10,8 @@
  * scale for a token's inputs (TOKEN); ANY has groups of any kind, or columns that are assigned to them one by one.
  * MXFP4_SPLIT: as MXFP4, with neighbours in a byte. T: floats whose columns lie one after another, not rows.
  * Of F8_E4M3, 128, UE8M0 and TOKEN say how inputs are rounded to such floats, if they are: with a scale for each 128
- * columns, with one that is a power of two, or with one for all columns. */
+ * columns, with one that is a power of two, or with one for all columns.
+ * R8: 8 rows between each other, as kernels want them (quant/interleave.h); no file has these. */
 #define SL_FORMAT_LIST(X)                                                                                              \
     X(F32, 1, 4)                                                                                                       \
     X(F16, 1, 2)                                                                                                       \
@@ -49,7 +50,17 @@
     X(F8_E4M3, 1, 1)                                                                                                   \
     X(F8_E4M3_128, 1, 1)                                                                                               \
     X(F8_E4M3_UE8M0, 1, 1)                                                                                             \
-    X(F8_E4M3_TOKEN, 1, 1)
+    X(F8_E4M3_TOKEN, 1, 1)                                                                                             \
+    X(Q8_0_R8, 32, 34)                                                                                                 \
+    X(Q4_0_R8, 32, 18)                                                                                                 \
+    X(Q4_1_R8, 32, 20)                                                                                                 \
+    X(Q5_0_R8, 32, 22)                                                                                                 \
+    X(Q5_1_R8, 32, 24)                                                                                                 \
+    X(Q4_K_R8, 256, 144)                                                                                               \
+    X(Q5_K_R8, 256, 176)                                                                                               \
+    X(Q6_K_R8, 256, 210)                                                                                               \
+    X(IQ4_NL_R8, 32, 18)                                                                                               \
+    X(IQ4_XS_R8, 256, 136)
 
 #define SL_E4M3_GROUP 128 /* columns that F8_E4M3_128 and UE8M0 round with one scale */
 

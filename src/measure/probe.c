@@ -78,6 +78,13 @@ bool sl_peak_by_name(const char *name, sl_peak *out)
     return false;
 }
 
+/* Whether a format is that of the list, interleaved (R8) or not. */
+static bool is_format(const char *format, const char *listed)
+{
+    const size_t n = strlen(listed);
+    return strncmp(format, listed, n) == 0 && (format[n] == '\0' || strcmp(format + n, "_R8") == 0);
+}
+
 sl_peak sl_peak_of(const char *format, bool int8)
 {
     static const char *const bytes[] = { "Q4_0", "Q4_1", "Q5_0",    "Q5_1",  "Q4_K", "Q5_K",
@@ -85,10 +92,10 @@ sl_peak sl_peak_of(const char *format, bool int8)
     static const char *const words[] = { "Q8_0",  "Q3_K",  "IQ4_NL", "IQ4_XS",     "TQ1_0",
                                          "TQ2_0", "MXFP4", "INT8",   "INT8_TOKEN", "GPTQ8" };
     for (size_t i = 0; int8 && i < SL_COUNT(bytes); i++)
-        if (strcmp(format, bytes[i]) == 0)
+        if (is_format(format, bytes[i]))
             return SL_PEAK_INT8_AVX2_MADDUBS_PAIRED;
     for (size_t i = 0; int8 && i < SL_COUNT(words); i++)
-        if (strcmp(format, words[i]) == 0)
+        if (is_format(format, words[i]))
             return SL_PEAK_INT8_AVX2_MADD16;
     return SL_PEAK_FMA_AVX2_F32;
 }

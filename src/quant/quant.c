@@ -5,11 +5,16 @@
 #include <math.h>
 #include "base/num.h"
 #include "quant/formats_in.h"
+#include "quant/interleave.h"
 
 enum {
 #define SIZES(id, elements, bytes) BLOCK_##id = (elements), BYTES_##id = (bytes),
     SL_FORMAT_LIST(SIZES)
 #undef SIZES
+#define MINIMA(id, mins) MINIMA_##id = (mins),
+        SL_GROUPED_LIST(MINIMA)
+#undef MINIMA
+            BLOCK_BYTES_MAX = BYTES_Q6_K, /* of those that may be interleaved */
 };
 
 static void decode_groups(float *out, const void *src, size_t n, void (*group)(sl_quant_group *, const void *, size_t),
@@ -51,6 +56,39 @@ SL_UNGROUPED_LIST(UNGROUPED)
 #undef GROUPED
 #undef UNGROUPED
 
+/* Of interleaved formats: by their blocks, one at a time. */
+typedef struct one_block {
+    uint8_t bytes[BLOCK_BYTES_MAX];
+    sl_tensor t;
+} one_block;
+
+static const sl_quant *take_block(one_block *one, const sl_tensor *t, size_t r, size_t b)
+{
+    const sl_quant *q = sl_quant_get(sl_format_apart(t->format));
+    assert(q->block_bytes <= sizeof one->bytes);
+    sl_interleaved_block(one->bytes, t, r, b);
+    one->t = (sl_tensor){ .data = one->bytes, .format = q->format, .rows = 1, .cols = q->block };
+    return q;
+}
+
+static void decode_interleaved(float *out, const sl_tensor *t, size_t r, size_t k0, size_t k1)
+{
+    const size_t block = sl_format_size_of(t->format).block;
+    for (size_t k = k0; k < k1; k += block) {
+        one_block one;
+        const sl_quant *q = take_block(&one, t, r, k / block);
+        q->decode(out + (k - k0), &one.t, 0, 0, block);
+    }
+}
+
+static void group_interleaved(sl_quant_group *out, const sl_tensor *t, size_t r, size_t g)
+{
+    const size_t in_block = sl_format_size_of(t->format).block / SL_GROUP;
+    one_block one;
+    const sl_quant *q = take_block(&one, t, r, g / in_block);
+    q->group(out, &one.t, 0, g % in_block);
+}
+
 #define COMMON(id) .format = SL_FORMAT_##id, .block = BLOCK_##id, .block_bytes = BYTES_##id
 
 static const sl_quant formats[SL_FORMAT_COUNT] = {
@@ -59,10 +97,14 @@ static const sl_quant formats[SL_FORMAT_COUNT] = {
     [SL_FORMAT_##id] = { COMMON(id), .decode = decode_##id, .group = group_##id, .minima = (mins) },
 #define SCALED(id, as_group, mins)                                                                                     \
     [SL_FORMAT_##id] = { COMMON(id), .decode = sl_decode_##id, .group = (as_group), .minima = (mins) },
-    SL_UNGROUPED_LIST(UNGROUPED) SL_GROUPED_LIST(GROUPED) SL_SCALED_LIST(SCALED)
+#define INTERLEAVED(id)                                                                                                \
+    [SL_FORMAT_##id##                                                                                                  \
+        _R8] = { COMMON(id##_R8), .decode = decode_interleaved, .group = group_interleaved, .minima = MINIMA_##id },
+    SL_UNGROUPED_LIST(UNGROUPED) SL_GROUPED_LIST(GROUPED) SL_SCALED_LIST(SCALED) SL_INTERLEAVED_LIST(INTERLEAVED)
 #undef UNGROUPED
 #undef GROUPED
 #undef SCALED
+#undef INTERLEAVED
 };
 
 const sl_quant *sl_quant_get(sl_format format)

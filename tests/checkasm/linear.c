@@ -9,6 +9,7 @@
 #include <string.h>
 #include "base/num.h"
 #include "quant/blocks.h"
+#include "quant/interleave.h"
 #include "quant/quant.h"
 
 enum { TOKENS_MAX = 53 }; /* of the test of bits: enough for row blocks of several panels */
@@ -131,11 +132,16 @@ static uint8_t scale_byte(ca *c, const shape *s)
     return ca_rand(c) & 1 ? 0x00 : 0xff;
 }
 
+static bool is_interleaved(sl_format f)
+{
+    return sl_format_apart(f) != f;
+}
+
 static void fill_blocks(ca *c, uint8_t *data, const shape *s)
 {
     const sl_quant *q = sl_quant_get(s->format);
     const layout *l = layouts;
-    while (l->format != s->format)
+    while (l->format != sl_format_apart(s->format))
         l++;
     for (size_t b = 0; b < s->R * s->K / q->block; b++, data += q->block_bytes) {
         for (size_t i = 0; i < q->block_bytes; i++) {
@@ -275,6 +281,23 @@ static uint8_t number_byte(ca *c, const void *arg)
     return s->kind < DATA_ENDS_MIXED ? (uint8_t)ca_rand(c) : end_byte(c, s);
 }
 
+/* Numbers with scales beside them, or columns together. */
+static bool is_scaled(sl_format f)
+{
+    return f >= SL_FORMAT_INT4 && !is_interleaved(f);
+}
+
+/* data = the same rows between each other, 8 by 8. */
+static void interleave(ca *c, uint8_t *data, const shape *s, size_t row_bytes)
+{
+    const size_t n = SL_INTERLEAVED_ROWS * row_bytes;
+    uint8_t *apart = ca_buf(c, n);
+    for (size_t r = 0; r < s->R; r += SL_INTERLEAVED_ROWS, data += n) {
+        memcpy(apart, data, n);
+        sl_interleave(data, apart, sl_format_apart(s->format), row_bytes);
+    }
+}
+
 static void make_rows(ca *c, product *p)
 {
     const shape *s = p->s;
@@ -282,21 +305,22 @@ static void make_rows(ca *c, product *p)
     if (!sl_quant_row_bytes(s->format, s->K, &row_bytes))
         ca_fail(c, "the test's own shape is wrong");
     /* With room for scales behind the numbers: when time is taken, all that a product reads lies in one piece. */
-    uint8_t *data =
-        (c->bench ? ca_buf64 : ca_buf)(c, s->R * row_bytes * (c->bench && s->format >= SL_FORMAT_INT4 ? 2 : 1));
+    uint8_t *data = (c->bench ? ca_buf64 : ca_buf)(c, s->R * row_bytes * (c->bench && is_scaled(s->format) ? 2 : 1));
     p->w = (sl_tensor){ .data = data, .format = s->format, .rows = s->R, .cols = s->K, .row_bytes = row_bytes };
-    if (s->format >= SL_FORMAT_INT4)
+    if (is_scaled(s->format))
         make_scales(c, p, data, s->R * row_bytes);
     else if (sl_quant_get(s->format)->block == 1)
         fill_floats(c, data, s);
     else
         fill_blocks(c, data, s);
+    if (is_interleaved(s->format))
+        interleave(c, data, s, row_bytes);
 }
 
 static void make_weights(ca *c, product *p)
 {
     const shape *s = p->s;
-    if (s->format >= SL_FORMAT_GPTQ4) {
+    if (s->format >= SL_FORMAT_GPTQ4 && is_scaled(s->format)) {
         p->w = (sl_tensor){ .format = s->format, .rows = s->R, .cols = s->K };
         ca_packed(c, &p->w, number_byte, s, s->kind >= DATA_ENDS_MIXED);
     } else {
@@ -549,6 +573,38 @@ static void check_bits(ca *c, const void *arg)
             same_blocks(c, &p, block);
 }
 
+/* Interleaved rows against the same rows apart: whole, and by eights; few tokens, many, and panels for few. */
+static void check_interleaved(ca *c, const void *arg)
+{
+    const shape *s = arg;
+    shape other = *s;
+    other.format = sl_format_interleaved(s->format);
+    const sl_panel *panel = &c->k->panel[s->format][s->act], *as = &c->k->panel[other.format][s->act];
+    product p = make(c, s, panel->needs | panel->narrow_needs | as->needs | as->narrow_needs);
+    run(&p);
+    const size_t n = s->R * p.w.row_bytes;
+    uint8_t *data = ca_buf(c, n);
+    memcpy(data, p.w.data, n);
+    interleave(c, data, &other, p.w.row_bytes);
+    p.s = &other;
+    p.w.data = data;
+    p.w.format = other.format;
+    float *values = ca_buf(c, s->K * sizeof *values);
+    for (size_t r = 0; r < s->R; r++) {
+        sl_quant_get(other.format)->decode(values, &p.w, r, 0, s->K);
+        ca_same(c, "values", values, p.values + r * s->K, s->K, sizeof *values);
+    }
+    sl_kernels wide = p.k;
+    wide.panel[other.format][s->act].narrow_max = 0;
+    for (size_t i = 1; i <= s->T; i += i < 20 ? 1 : 11) {
+        const size_t r0 = SL_INTERLEAVED_ROWS * (i % (s->R / SL_INTERLEAVED_ROWS));
+        same_part(c, &p, &p.k, "interleaved", 0, s->R, 0, i);
+        same_part(c, &p, &wide, "interleaved, panels", 0, s->R, s->T - i, s->T);
+        same_part(c, &p, &p.k, "interleaved, some rows", r0, s->R, s->T - i, s->T);
+        same_part(c, &p, &wide, "interleaved, some rows, panels", r0, s->R, 0, i);
+    }
+}
+
 /* ---- time --------------------------------------------------------------------- */
 
 /* Of the numbers, without scales beside them. */
@@ -627,6 +683,12 @@ static void check_format(ca *c, shape s)
     }
 
     s.kind = DATA_PLAIN;
+    if (sl_format_interleaved(s.format) != SL_FORMAT_COUNT)
+        for (size_t i = 0; i < 4; i++) {
+            static const size_t R[] = { 8, 24, 64, 40 }, K[] = { 96, 1056, 2848, 512 };
+            s.R = R[i], s.K = sl_round_up(K[i], block), s.T = i % 2 ? 33 : 9;
+            ca_case(c, check_interleaved, &s, "linear %s interleaved R=%zu K=%zu", name, s.R, s.K);
+        }
     if (!sl_quant_get(s.format)->group && s.act != SL_ACT_F32)
         return;
     if (s.act == SL_ACT_F32) {
@@ -647,6 +709,8 @@ static bool once_more(ca *c, const shape *s)
     const sl_panel *p = &c->k->panel[s->format][s->act];
     if (p->needs & SL_NEED_ROUNDED)
         return c->bench;
+    if (is_interleaved(s->format)) /* checked against the same rows apart */
+        return !c->bench || s->act == SL_ACT_F32;
     return (s->act != SL_ACT_F32 && !sl_quant_get(s->format)->group) || s->format > SL_FORMAT_F8_E4M3;
 }
 

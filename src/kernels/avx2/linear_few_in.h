@@ -89,7 +89,7 @@ SL_ALWAYS_INLINE void few_store(float *y, size_t ldy, float acc[SL_PANEL_ROWS][S
 
 /* A sl_panel_few_fn, of a format with n groups in a block of `bytes`. What its rows hold is made of
  *   load_row(q, block, i, ...)            the 32 bytes of group i of a row's block
- *   load_scales(groups, row, at, ...)     d and m of all n groups, of the blocks that begin `at` bytes into 8 rows
+ *   load_scales(groups, rows, at, ...)    d and m of all n groups, of the blocks that begin `at` bytes into 8 rows
  * whose last arguments follow; these, kind, n and bytes are constants. */
 #define FEW_BY_ROWS(name, load_row, load_scales, kind, n, bytes, ...)                                                  \
     void name(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const void *next, const sl_lanes *lanes) \
@@ -97,13 +97,13 @@ SL_ALWAYS_INLINE void few_store(float *y, size_t ldy, float acc[SL_PANEL_ROWS][S
         const size_t end = w->cols / SL_GROUP / (n) * (bytes);                                                         \
         for (size_t r = r0; r < r1; r += SL_PANEL_ROWS, y += SL_PANEL_ROWS) {                                          \
             _Alignas(32) float acc[SL_PANEL_ROWS][SL_LANES] = { 0 };                                                   \
-            const uint8_t *row[SL_PANEL_ROWS];                                                                         \
-            row_pointers(row, w, r, r1);                                                                               \
+            const stored_rows rows = rows_stored(w, r, r1, false);                                                     \
+            const uint8_t *const *row = rows.row;                                                                      \
             const onward ahead = onward_rows(row[0], w, r1, next);                                                     \
             few_weights groups[2][n], *now = groups[0], *then = groups[1];                                             \
             for (size_t i = 0; i < (n)*SL_PANEL_ROWS; i++)                                                             \
                 load_row(now[i % (n)].q[i / (n)], row[i / (n)], i % (n), ##__VA_ARGS__);                               \
-            load_scales(now, row, 0, ##__VA_ARGS__);                                                                   \
+            load_scales(now, &rows, 0, ##__VA_ARGS__);                                                                 \
             const sl_lanes *x = lanes;                                                                                 \
             for (size_t at = 0; at < end; at += (bytes)) {                                                             \
                 const size_t after = at + (bytes) < end ? at + (bytes) : at; /* the last is decoded once more */       \
@@ -120,7 +120,7 @@ SL_ALWAYS_INLINE void few_store(float *y, size_t ldy, float acc[SL_PANEL_ROWS][S
                     fetch_onward(&ahead, SL_PANEL_ROWS *at + i * (SL_PANEL_ROWS * (bytes) / (n)),                      \
                                  SL_PANEL_ROWS * (bytes) / (n));                                                       \
                 }                                                                                                      \
-                load_scales(then, row, after, ##__VA_ARGS__);                                                          \
+                load_scales(then, &rows, after, ##__VA_ARGS__);                                                        \
                 few_weights *swap = now;                                                                               \
                 now = then;                                                                                            \
                 then = swap;                                                                                           \

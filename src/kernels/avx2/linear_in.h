@@ -9,6 +9,7 @@
 #include "base/num.h"
 #include "kernels/avx2/avx2_in.h"
 #include "quant/blocks.h"
+#include "quant/interleave.h"
 
 /* Each fills the slots of its panel type. */
 void sl_linear_init_avx2_f32(sl_kernels *k); /* every format */
@@ -95,6 +96,77 @@ SL_ALWAYS_INLINE __m256i dwords(const uint8_t *const row[SL_PANEL_ROWS], size_t 
 SL_ALWAYS_INLINE __m256 halves(const uint8_t *const row[SL_PANEL_ROWS], size_t at)
 {
     return _mm256_cvtph_ps(words(row, at));
+}
+
+/* ---- 8 rows as they are stored: one after another, or interleaved -------------------- */
+
+typedef struct stored_rows {
+    const uint8_t *row[SL_PANEL_ROWS]; /* interleaved: the first says where all of them begin */
+    bool interleaved;                  /* a constant where these functions are inlined */
+} stored_rows;
+
+static_assert(SL_INTERLEAVED_ROWS == SL_PANEL_ROWS, "a panel is rows that are interleaved");
+
+SL_ALWAYS_INLINE stored_rows rows_stored(const sl_tensor *w, size_t r0, size_t r1, bool interleaved)
+{
+    stored_rows s = { .interleaved = interleaved };
+    if (interleaved)
+        s.row[0] = (const uint8_t *)w->data + r0 * w->row_bytes;
+    else
+        row_pointers(s.row, w, r0, r1);
+    assert(!interleaved || (r0 % SL_PANEL_ROWS == 0 && r1 % SL_PANEL_ROWS == 0));
+    return s;
+}
+
+/* Dwords `at` bytes into the rows, one after another. */
+SL_ALWAYS_INLINE void load_dwords(__m256i v[4], const stored_rows *s, size_t at)
+{
+    if (!s->interleaved) {
+        transpose_dwords(v, s->row, at);
+        return;
+    }
+    for (size_t i = 0; i < 4; i++)
+        v[i] = _mm256_loadu_si256((const __m256i *)(const void *)(s->row[0] + SL_PANEL_ROWS * (at + 4 * i)));
+}
+
+SL_ALWAYS_INLINE void load_8_dwords(__m256i v[8], const stored_rows *s, size_t at)
+{
+    load_dwords(v, s, at);
+    load_dwords(v + 4, s, at + 16);
+}
+
+SL_ALWAYS_INLINE __m256i load_dword(const stored_rows *s, size_t at)
+{
+    if (!s->interleaved)
+        return dwords(s->row, at);
+    return _mm256_loadu_si256((const __m256i *)(const void *)(s->row[0] + SL_PANEL_ROWS * at));
+}
+
+/* Half floats that are what is left over of a block's words. */
+SL_ALWAYS_INLINE __m256 load_halves(const stored_rows *s, size_t at)
+{
+    if (!s->interleaved)
+        return halves(s->row, at);
+    return _mm256_cvtph_ps(_mm_loadu_si128((const __m128i *)(const void *)(s->row[0] + SL_PANEL_ROWS * at)));
+}
+
+/* The lower half float of each dword; the upper half is zeros. */
+SL_ALWAYS_INLINE __m256 halves_of_words(__m256i v)
+{
+    return _mm256_cvtph_ps(_mm_packus_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1)));
+}
+
+/* Two half floats that are one word. */
+SL_ALWAYS_INLINE void load_2_halves(__m256 *first, __m256 *second, const stored_rows *s, size_t at)
+{
+    if (!s->interleaved) {
+        *first = halves(s->row, at);
+        *second = halves(s->row, at + sizeof(uint16_t));
+        return;
+    }
+    const __m256i v = load_dword(s, at);
+    *first = halves_of_words(_mm256_and_si256(v, _mm256_set1_epi32(0xffff)));
+    *second = halves_of_words(_mm256_srli_epi32(v, 16));
 }
 
 /* Zero points, at most 16, each twice as s16: for products with 16-bit numbers. */
@@ -239,25 +311,28 @@ SL_ALWAYS_INLINE act_at act_group(const sl_act *x, size_t t, size_t g)
         }                                                                                                              \
     }
 
-/* A sl_panel_narrow_fn for at most LINEAR_TILE tokens, 8 rows after another. */
+/* A sl_panel_narrow_fn, 8 rows after another; more than LINEAR_TILE tokens pass over rows that are in L1. */
 #define NARROW_BY_ROWS(name, tile, ...)                                                                                \
     void name(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const void *next, const sl_act *x,       \
               size_t t0, size_t t1)                                                                                    \
     {                                                                                                                  \
         for (size_t r = r0; r < r1; r += SL_PANEL_ROWS, y += SL_PANEL_ROWS)                                            \
-            switch (t1 - t0) {                                                                                         \
-            case 1:                                                                                                    \
-                tile(y, ldy, w, r, r1, next, x, t0, 1, ##__VA_ARGS__);                                                 \
-                break;                                                                                                 \
-            case 2:                                                                                                    \
-                tile(y, ldy, w, r, r1, next, x, t0, 2, ##__VA_ARGS__);                                                 \
-                break;                                                                                                 \
-            case 3:                                                                                                    \
-                tile(y, ldy, w, r, r1, next, x, t0, 3, ##__VA_ARGS__);                                                 \
-                break;                                                                                                 \
-            default:                                                                                                   \
-                tile(y, ldy, w, r, r1, next, x, t0, LINEAR_TILE, ##__VA_ARGS__);                                       \
-                break;                                                                                                 \
+            for (size_t t = t0; t < t1; t += LINEAR_TILE) {                                                            \
+                float *to = y + (t - t0) * ldy;                                                                        \
+                switch (t1 - t) {                                                                                      \
+                case 1:                                                                                                \
+                    tile(to, ldy, w, r, r1, next, x, t, 1, ##__VA_ARGS__);                                             \
+                    break;                                                                                             \
+                case 2:                                                                                                \
+                    tile(to, ldy, w, r, r1, next, x, t, 2, ##__VA_ARGS__);                                             \
+                    break;                                                                                             \
+                case 3:                                                                                                \
+                    tile(to, ldy, w, r, r1, next, x, t, 3, ##__VA_ARGS__);                                             \
+                    break;                                                                                             \
+                default:                                                                                               \
+                    tile(to, ldy, w, r, r1, next, x, t, LINEAR_TILE, ##__VA_ARGS__);                                   \
+                    break;                                                                                             \
+                }                                                                                                      \
             }                                                                                                          \
     }
 

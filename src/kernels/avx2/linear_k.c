@@ -9,17 +9,12 @@ typedef struct k_scales {
     __m256i scale[2], minimum[2]; /* byte j of a row's word: of group j, of group 4 + j */
 } k_scales;
 
-SL_ALWAYS_INLINE __m256 halves_of_words(__m256i v)
-{
-    return _mm256_cvtph_ps(_mm_packus_epi32(_mm256_castsi256_si128(v), _mm256_extracti128_si256(v, 1)));
-}
-
 /* The super-blocks at `at`; how the 6-bit numbers are packed is in quant/q4_k.c. */
-SL_ALWAYS_INLINE k_scales load_scales(const uint8_t *const row[SL_PANEL_ROWS], size_t at)
+SL_ALWAYS_INLINE k_scales load_scales(const stored_rows *rows, size_t at)
 {
     const __m256i six = _mm256_set1_epi8(63), four = _mm256_set1_epi8(15), two = _mm256_set1_epi8(0x30);
     __m256i v[4];
-    transpose_dwords(v, row, at);
+    load_dwords(v, rows, at);
     return (k_scales){
         .d = halves_of_words(_mm256_and_si256(v[0], _mm256_set1_epi32(0xffff))),
         .dmin = _mm256_xor_ps(halves_of_words(_mm256_srli_epi32(v[0], 16)), _mm256_set1_ps(-0.0f)),
@@ -44,10 +39,10 @@ SL_ALWAYS_INLINE size_t k_bytes(bool five)
 }
 
 /* The transposed fifth bits of a super-block; nothing for Q4_K. */
-SL_ALWAYS_INLINE void load_high(__m256i high[8], const uint8_t *const row[SL_PANEL_ROWS], size_t at, bool five)
+SL_ALWAYS_INLINE void load_high(__m256i high[8], const stored_rows *rows, size_t at, bool five)
 {
     if (five)
-        transpose_group(high, row, at + offsetof(sl_block_q5_k, high));
+        load_8_dwords(high, rows, at + offsetof(sl_block_q5_k, high));
 }
 
 /* Bring the fifth bits of the second half to where those of the first were. */
@@ -78,21 +73,21 @@ SL_ALWAYS_INLINE size_t offset_of_q(bool five)
     return five ? offsetof(sl_block_q5_k, q) : offsetof(sl_block_q4_k, q);
 }
 
-SL_ALWAYS_INLINE void decode_k(void *dst, const sl_tensor *w, size_t r0, size_t r1, size_t k0, size_t k1, bool five)
+SL_ALWAYS_INLINE void decode_k(void *dst, const sl_tensor *w, size_t r0, size_t r1, size_t k0, size_t k1, bool five,
+                               bool interleaved)
 {
-    const uint8_t *row[SL_PANEL_ROWS];
-    row_pointers(row, w, r0, r1);
+    const stored_rows rows = rows_stored(w, r0, r1, interleaved);
     u_offset_group *out = dst;
     for (size_t s = k0 / SL_SUPER; s < k1 / SL_SUPER; s++) {
         const size_t at = s * k_bytes(five);
-        const k_scales scales = load_scales(row, at);
+        const k_scales scales = load_scales(&rows, at);
         __m256i v[8], high[8] = { 0 }, q[8];
-        load_high(high, row, at, five);
+        load_high(high, &rows, at, five);
         for (size_t half = 0; half < 2; half++, next_high(high, five)) {
             UNROLL
             for (size_t j = 0; j < 4; j++, out++) {
                 if (j % 2 == 0)
-                    transpose_group(v, row, at + offset_of_q(five) + half * 64 + j * 16);
+                    load_8_dwords(v, &rows, at + offset_of_q(five) + half * 64 + j * 16);
                 pick_group(q, v, high, j, five);
                 UNROLL
                 for (size_t i = 0; i < 8; i++)
@@ -106,27 +101,26 @@ SL_ALWAYS_INLINE void decode_k(void *dst, const sl_tensor *w, size_t r0, size_t 
 
 /* n tokens x 8 rows, asking for later ones on the way. */
 SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const void *next,
-                                  const sl_act *x, size_t t, size_t n, bool five)
+                                  const sl_act *x, size_t t, size_t n, bool five, bool interleaved)
 {
     const u_kind kind = { .five = five, .offset = U_MINIMA };
-    const uint8_t *row[SL_PANEL_ROWS];
-    row_pointers(row, w, r0, r1);
-    const onward ahead = onward_rows(row[0], w, r1, next);
+    const stored_rows rows = rows_stored(w, r0, r1, interleaved);
+    const onward ahead = onward_rows(rows.row[0], w, r1, next);
     __m256 acc[LINEAR_TILE];
     UNROLL
     for (size_t i = 0; i < n; i++)
         acc[i] = _mm256_setzero_ps();
     for (size_t s = 0, at = 0; s < x->K / SL_SUPER; s++, at += k_bytes(five)) {
-        const k_scales scales = load_scales(row, at);
+        const k_scales scales = load_scales(&rows, at);
         __m256i v[8], high[8] = { 0 }, q[8];
-        load_high(high, row, at, five);
+        load_high(high, &rows, at, five);
         for (size_t half = 0; half < 2; half++, next_high(high, five)) {
             fetch_onward(&ahead, SL_PANEL_ROWS * at + half * (SL_PANEL_ROWS / 2 * k_bytes(five)),
                          SL_PANEL_ROWS / 2 * k_bytes(five));
             UNROLL
             for (size_t j = 0; j < 4; j++) {
                 if (j % 2 == 0)
-                    transpose_group(v, row, at + offset_of_q(five) + half * 64 + j * 16);
+                    load_8_dwords(v, &rows, at + offset_of_q(five) + half * 64 + j * 16);
                 const __m256 d = _mm256_mul_ps(scales.d, byte_of(scales.scale[half], j));
                 const __m256 m = _mm256_mul_ps(scales.dmin, byte_of(scales.minimum[half], j));
                 pick_group(q, v, high, j, five);
@@ -134,10 +128,10 @@ SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size
             }
         }
     }
-    const size_t rows = SL_MIN(SL_PANEL_ROWS, r1 - r0);
+    const size_t n_rows = SL_MIN(SL_PANEL_ROWS, r1 - r0);
     UNROLL
     for (size_t i = 0; i < n; i++)
-        store_some(y + i * ldy, acc[i], rows);
+        store_some(y + i * ldy, acc[i], n_rows);
 }
 
 /* ---- few ------------------------------------------------------------------------- */
@@ -155,9 +149,9 @@ SL_ALWAYS_INLINE void load_row(uint8_t q[SL_GROUP], const uint8_t *block, size_t
     store_i(q, v);
 }
 
-SL_ALWAYS_INLINE void load_row_scales(few_weights *out, const uint8_t *const row[SL_PANEL_ROWS], size_t at, bool five)
+SL_ALWAYS_INLINE void load_row_scales(few_weights *out, const stored_rows *rows, size_t at, bool five)
 {
-    const k_scales scales = load_scales(row, at);
+    const k_scales scales = load_scales(rows, at);
     (void)five;
     UNROLL
     for (size_t j = 0; j < SL_SUPER / SL_GROUP; j++) {
@@ -168,20 +162,29 @@ SL_ALWAYS_INLINE void load_row_scales(few_weights *out, const uint8_t *const row
 
 /* ---- the table ------------------------------------------------------------------- */
 
-#define FORMAT(id, five)                                                                                               \
+#define FORMAT(id, five, interleaved)                                                                                  \
     static void decode_##id(void *dst, const sl_tensor *w, size_t r0, size_t r1, size_t k0, size_t k1)                 \
     {                                                                                                                  \
-        decode_k(dst, w, r0, r1, k0, k1, five);                                                                        \
+        decode_k(dst, w, r0, r1, k0, k1, five, interleaved);                                                           \
     }                                                                                                                  \
-    static NARROW_BY_ROWS(narrow_##id, narrow_tile, five) static FEW_BY_ROWS(                                          \
-        few_##id, load_row, load_row_scales, ((u_kind){ five, U_MINIMA }), SL_SUPER / SL_GROUP, k_bytes(five), five)
-FORMAT(Q4_K, false)
-FORMAT(Q5_K, true)
+    static NARROW_BY_ROWS(narrow_##id, narrow_tile, five, interleaved)
+#define FEW(id, five)                                                                                                  \
+    static FEW_BY_ROWS(few_##id, load_row, load_row_scales, ((u_kind){ five, U_MINIMA }), SL_SUPER / SL_GROUP,         \
+                       k_bytes(five), five)
+FORMAT(Q4_K, false, false)
+FORMAT(Q4_K_R8, false, true)
+FORMAT(Q5_K, true, false)
+FORMAT(Q5_K_R8, true, true)
+FEW(Q4_K, false)
+FEW(Q5_K, true)
 #undef FORMAT
+#undef FEW
 
 void sl_linear_init_avx2_k(sl_kernels *k)
 {
-    k->panel[SL_FORMAT_Q4_K][SL_ACT_Q8] = u_panel((u_kind){ .offset = U_MINIMA }, decode_Q4_K, narrow_Q4_K, few_Q4_K);
-    k->panel[SL_FORMAT_Q5_K][SL_ACT_Q8] =
-        u_panel((u_kind){ .five = true, .offset = U_MINIMA }, decode_Q5_K, narrow_Q5_K, few_Q5_K);
+    const u_kind four = { .offset = U_MINIMA }, five = { .five = true, .offset = U_MINIMA };
+    k->panel[SL_FORMAT_Q4_K][SL_ACT_Q8] = u_panel(four, decode_Q4_K, narrow_Q4_K, few_Q4_K);
+    k->panel[SL_FORMAT_Q4_K_R8][SL_ACT_Q8] = u_panel(four, decode_Q4_K_R8, narrow_Q4_K_R8, NULL);
+    k->panel[SL_FORMAT_Q5_K][SL_ACT_Q8] = u_panel(five, decode_Q5_K, narrow_Q5_K, few_Q5_K);
+    k->panel[SL_FORMAT_Q5_K_R8][SL_ACT_Q8] = u_panel(five, decode_Q5_K_R8, narrow_Q5_K_R8, NULL);
 }

@@ -7,31 +7,33 @@
 /* Groups of a block, its bytes, and where the nibbles of group j of the block are. */
 SL_ALWAYS_INLINE size_t groups_of(sl_format f)
 {
-    return f == SL_FORMAT_IQ4_XS ? SL_SUPER / SL_GROUP : 1;
+    return sl_format_apart(f) == SL_FORMAT_IQ4_XS ? SL_SUPER / SL_GROUP : 1;
 }
 SL_ALWAYS_INLINE size_t bytes_of(sl_format f)
 {
-    return f == SL_FORMAT_IQ4_XS   ? sizeof(sl_block_iq4_xs)
-           : f == SL_FORMAT_IQ4_NL ? sizeof(sl_block_iq4_nl)
+    const sl_format a = sl_format_apart(f);
+    return a == SL_FORMAT_IQ4_XS   ? sizeof(sl_block_iq4_xs)
+           : a == SL_FORMAT_IQ4_NL ? sizeof(sl_block_iq4_nl)
                                    : sizeof(sl_block_mxfp4);
 }
 SL_ALWAYS_INLINE size_t offset_of(sl_format f, size_t j)
 {
-    return f == SL_FORMAT_IQ4_XS   ? offsetof(sl_block_iq4_xs, q) + j * (SL_GROUP / 2)
-           : f == SL_FORMAT_IQ4_NL ? offsetof(sl_block_iq4_nl, q)
+    const sl_format a = sl_format_apart(f);
+    return a == SL_FORMAT_IQ4_XS   ? offsetof(sl_block_iq4_xs, q) + j * (SL_GROUP / 2)
+           : a == SL_FORMAT_IQ4_NL ? offsetof(sl_block_iq4_nl, q)
                                    : offsetof(sl_block_mxfp4, q);
 }
 
 /* Scales of the blocks at `at`: of group j alone where they differ. */
-SL_ALWAYS_INLINE __m256 scale_of(const uint8_t *const row[SL_PANEL_ROWS], size_t at, size_t j, sl_format f)
+SL_ALWAYS_INLINE __m256 scale_of(const stored_rows *rows, size_t at, size_t j, sl_format f)
 {
     if (f == SL_FORMAT_MXFP4)
-        return powers(row, at);
-    const __m256 d = halves(row, at);
-    if (f == SL_FORMAT_IQ4_NL)
-        return d;
+        return powers(rows->row, at);
+    if (sl_format_apart(f) == SL_FORMAT_IQ4_NL)
+        return load_halves(rows, at);
     __m256i v[4]; /* d and the high bits; the low bits; nibbles */
-    transpose_dwords(v, row, at);
+    load_dwords(v, rows, at);
+    const __m256 d = halves_of_words(_mm256_and_si256(v[0], _mm256_set1_epi32(0xffff)));
     const __m128i low = _mm_cvtsi32_si128((int)(4 * j)), high = _mm_cvtsi32_si128((int)(16 + 2 * j));
     const __m256i l = _mm256_and_si256(_mm256_srl_epi32(v[1], low), _mm256_set1_epi32(15));
     const __m256i h = _mm256_and_si256(_mm256_srl_epi32(v[0], high), _mm256_set1_epi32(3));
@@ -40,12 +42,11 @@ SL_ALWAYS_INLINE __m256 scale_of(const uint8_t *const row[SL_PANEL_ROWS], size_t
 }
 
 /* Signed bytes of group j of the blocks at `at`. */
-SL_ALWAYS_INLINE void load_group(__m256i q[8], const uint8_t *const row[SL_PANEL_ROWS], size_t at, size_t j,
-                                 sl_format f)
+SL_ALWAYS_INLINE void load_group(__m256i q[8], const stored_rows *rows, size_t at, size_t j, sl_format f)
 {
     const __m256i table = table_of(f), four = _mm256_set1_epi8(15);
     __m256i v[4];
-    transpose_dwords(v, row, at + offset_of(f, j));
+    load_dwords(v, rows, at + offset_of(f, j));
     UNROLL
     for (size_t i = 0; i < 4; i++) {
         q[i] = _mm256_shuffle_epi8(table, _mm256_and_si256(v[i], four));
@@ -55,17 +56,16 @@ SL_ALWAYS_INLINE void load_group(__m256i q[8], const uint8_t *const row[SL_PANEL
 
 SL_ALWAYS_INLINE void decode(void *dst, const sl_tensor *w, size_t r0, size_t r1, size_t k0, size_t k1, sl_format f)
 {
-    const uint8_t *row[SL_PANEL_ROWS];
-    row_pointers(row, w, r0, r1);
+    const stored_rows rows = rows_stored(w, r0, r1, sl_format_apart(f) != f);
     s8_group *out = dst;
     for (size_t g = k0 / SL_GROUP; g < k1 / SL_GROUP; g++, out++) {
         const size_t at = g / groups_of(f) * bytes_of(f), j = g % groups_of(f);
         __m256i q[8];
-        load_group(q, row, at, j, f);
+        load_group(q, &rows, at, j, f);
         UNROLL
         for (size_t i = 0; i < 8; i++)
             store_i(out->q[i], q[i]);
-        _mm256_storeu_ps(out->d, scale_of(row, at, j, f));
+        _mm256_storeu_ps(out->d, scale_of(&rows, at, j, f));
     }
 }
 
@@ -73,9 +73,8 @@ SL_ALWAYS_INLINE void decode(void *dst, const sl_tensor *w, size_t r0, size_t r1
 SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const void *next,
                                   const sl_act *x, size_t t, size_t n, sl_format f)
 {
-    const uint8_t *row[SL_PANEL_ROWS];
-    row_pointers(row, w, r0, r1);
-    const onward ahead = onward_rows(row[0], w, r1, next);
+    const stored_rows rows = rows_stored(w, r0, r1, sl_format_apart(f) != f);
+    const onward ahead = onward_rows(rows.row[0], w, r1, next);
     __m256 acc[LINEAR_TILE];
     UNROLL
     for (size_t i = 0; i < n; i++)
@@ -84,15 +83,15 @@ SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size
         fetch_onward(&ahead, SL_PANEL_ROWS * at, SL_PANEL_ROWS * bytes_of(f));
         for (size_t j = 0; j < groups_of(f); j++, g++) {
             __m256i q[8];
-            const __m256 d = scale_of(row, at, j, f);
-            load_group(q, row, at, j, f);
+            const __m256 d = scale_of(&rows, at, j, f);
+            load_group(q, &rows, at, j, f);
             add_bytes(acc, q, d, act_group(x, t, g), n);
         }
     }
-    const size_t rows = SL_MIN(SL_PANEL_ROWS, r1 - r0);
+    const size_t n_rows = SL_MIN(SL_PANEL_ROWS, r1 - r0);
     UNROLL
     for (size_t i = 0; i < n; i++)
-        store_some(y + i * ldy, acc[i], rows);
+        store_some(y + i * ldy, acc[i], n_rows);
 }
 
 /* ---- the table ----------------------------------------------------------------- */
@@ -104,13 +103,17 @@ SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size
     }                                                                                                                  \
     static NARROW_BY_ROWS(narrow_##id, narrow_tile, SL_FORMAT_##id)
 FORMAT(IQ4_NL)
+FORMAT(IQ4_NL_R8)
 FORMAT(IQ4_XS)
+FORMAT(IQ4_XS_R8)
 FORMAT(MXFP4)
 #undef FORMAT
 
 void sl_linear_init_avx2_lut(sl_kernels *k)
 {
     k->panel[SL_FORMAT_IQ4_NL][SL_ACT_Q8] = s8_panel(decode_IQ4_NL, narrow_IQ4_NL);
+    k->panel[SL_FORMAT_IQ4_NL_R8][SL_ACT_Q8] = s8_panel(decode_IQ4_NL_R8, narrow_IQ4_NL_R8);
     k->panel[SL_FORMAT_IQ4_XS][SL_ACT_Q8] = s8_panel(decode_IQ4_XS, narrow_IQ4_XS);
+    k->panel[SL_FORMAT_IQ4_XS_R8][SL_ACT_Q8] = s8_panel(decode_IQ4_XS_R8, narrow_IQ4_XS_R8);
     k->panel[SL_FORMAT_MXFP4][SL_ACT_Q8] = s8_panel(decode_MXFP4, narrow_MXFP4);
 }

@@ -29,11 +29,11 @@ typedef struct half_6 {
     __m256i high[8];
 } half_6;
 
-SL_ALWAYS_INLINE void load_half(half_6 *h, const uint8_t *const row[SL_PANEL_ROWS], size_t at, size_t half)
+SL_ALWAYS_INLINE void load_half(half_6 *h, const stored_rows *rows, size_t at, size_t half)
 {
-    transpose_group(h->low[0], row, at + offsetof(sl_block_q6_k, low) + half * 64);
-    transpose_group(h->low[1], row, at + offsetof(sl_block_q6_k, low) + half * 64 + 32);
-    transpose_group(h->high, row, at + offsetof(sl_block_q6_k, high) + half * 32);
+    load_8_dwords(h->low[0], rows, at + offsetof(sl_block_q6_k, low) + half * 64);
+    load_8_dwords(h->low[1], rows, at + offsetof(sl_block_q6_k, low) + half * 64 + 32);
+    load_8_dwords(h->high, rows, at + offsetof(sl_block_q6_k, high) + half * 32);
 }
 
 /* Group j < 4 of a half, j a constant: nibbles of bytes 32 (j % 2) on, and bits 2j of the high part. */
@@ -115,24 +115,23 @@ SL_ALWAYS_INLINE void micro_tile(float *y, size_t ldy, const uint8_t *panel, siz
 }
 
 SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const void *next,
-                                  const sl_act *x, size_t t, size_t n)
+                                  const sl_act *x, size_t t, size_t n, bool interleaved)
 {
-    const uint8_t *row[SL_PANEL_ROWS];
-    row_pointers(row, w, r0, r1);
-    const onward ahead = onward_rows(row[0], w, r1, next);
+    const stored_rows rows = rows_stored(w, r0, r1, interleaved);
+    const onward ahead = onward_rows(rows.row[0], w, r1, next);
     __m256 acc[LINEAR_TILE];
     UNROLL
     for (size_t i = 0; i < n; i++)
         acc[i] = _mm256_setzero_ps();
     for (size_t s = 0, at = 0; s < x->K / SL_SUPER; s++, at += sizeof(sl_block_q6_k)) {
-        const __m256 d = halves(row, at + offsetof(sl_block_q6_k, d));
+        const __m256 d = load_halves(&rows, at + offsetof(sl_block_q6_k, d));
         __m256i scale[4];
         half_6 h;
         group_6 g;
-        transpose_dwords(scale, row, at + offsetof(sl_block_q6_k, scale));
+        load_dwords(scale, &rows, at + offsetof(sl_block_q6_k, scale));
         fetch_onward(&ahead, SL_PANEL_ROWS * at, SL_PANEL_ROWS * sizeof(sl_block_q6_k));
         for (size_t half = 0; half < 2; half++) {
-            load_half(&h, row, at, half);
+            load_half(&h, &rows, at, half);
             UNROLL
             for (size_t j = 0; j < 4; j++) {
                 pick_q(g.q, &h, j);
@@ -141,28 +140,28 @@ SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size
             }
         }
     }
-    const size_t rows = SL_MIN(SL_PANEL_ROWS, r1 - r0);
+    const size_t n_rows = SL_MIN(SL_PANEL_ROWS, r1 - r0);
     UNROLL
     for (size_t i = 0; i < n; i++)
-        store_some(y + i * ldy, acc[i], rows);
+        store_some(y + i * ldy, acc[i], n_rows);
 }
 
 /* ---- the table ------------------------------------------------------------------- */
 
-static void decode(void *dst, const sl_tensor *w, size_t r0, size_t r1, size_t k0, size_t k1)
+SL_ALWAYS_INLINE void decode(void *dst, const sl_tensor *w, size_t r0, size_t r1, size_t k0, size_t k1,
+                             bool interleaved)
 {
-    const uint8_t *row[SL_PANEL_ROWS];
-    row_pointers(row, w, r0, r1);
+    const stored_rows rows = rows_stored(w, r0, r1, interleaved);
     u6_group *out = dst;
     for (size_t s = k0 / SL_SUPER; s < k1 / SL_SUPER; s++) {
         const size_t at = s * sizeof(sl_block_q6_k);
-        const __m256 d = halves(row, at + offsetof(sl_block_q6_k, d));
+        const __m256 d = load_halves(&rows, at + offsetof(sl_block_q6_k, d));
         __m256i scale[4];
         half_6 h;
         group_6 g;
-        transpose_dwords(scale, row, at + offsetof(sl_block_q6_k, scale));
+        load_dwords(scale, &rows, at + offsetof(sl_block_q6_k, scale));
         for (size_t half = 0; half < 2; half++) {
-            load_half(&h, row, at, half);
+            load_half(&h, &rows, at, half);
             UNROLL
             for (size_t j = 0; j < 4; j++, out++) {
                 pick_q(g.q, &h, j);
@@ -179,17 +178,33 @@ static void decode(void *dst, const sl_tensor *w, size_t r0, size_t r1, size_t k
     }
 }
 
-static MICRO_BY_TILES(micro, micro_tile) static NARROW_BY_ROWS(narrow, narrow_tile)
+#define FORMAT(id, interleaved)                                                                                        \
+    static void decode_##id(void *dst, const sl_tensor *w, size_t r0, size_t r1, size_t k0, size_t k1)                 \
+    {                                                                                                                  \
+        decode(dst, w, r0, r1, k0, k1, interleaved);                                                                   \
+    }                                                                                                                  \
+    static NARROW_BY_ROWS(narrow_##id, narrow_tile, interleaved)
+FORMAT(Q6_K, false)
+FORMAT(Q6_K_R8, true)
+#undef FORMAT
 
-    void sl_linear_init_avx2_q6_k(sl_kernels *k)
+static MICRO_BY_TILES(micro, micro_tile)
+
+    static sl_panel panel(sl_panel_decode_fn *decode_fn, sl_panel_narrow_fn *narrow, size_t narrow_max)
 {
-    k->panel[SL_FORMAT_Q6_K][SL_ACT_Q8] = (sl_panel){ .name = "u6 x8",
-                                                      .needs = SL_NEED_Q8,
-                                                      .narrow_needs = SL_NEED_Q8,
-                                                      .group_bytes = sizeof(u6_group),
-                                                      .k_block = U_BLOCK,
-                                                      .decode = decode,
-                                                      .micro = micro,
-                                                      .narrow = narrow,
-                                                      .narrow_max = LINEAR_TILE };
+    return (sl_panel){ .name = "u6 x8",
+                       .needs = SL_NEED_Q8,
+                       .narrow_needs = SL_NEED_Q8,
+                       .group_bytes = sizeof(u6_group),
+                       .k_block = U_BLOCK,
+                       .decode = decode_fn,
+                       .micro = micro,
+                       .narrow = narrow,
+                       .narrow_max = narrow_max };
+}
+
+void sl_linear_init_avx2_q6_k(sl_kernels *k)
+{
+    k->panel[SL_FORMAT_Q6_K][SL_ACT_Q8] = panel(decode_Q6_K, narrow_Q6_K, LINEAR_TILE);
+    k->panel[SL_FORMAT_Q6_K_R8][SL_ACT_Q8] = panel(decode_Q6_K_R8, narrow_Q6_K_R8, U_NARROW_MAX);
 }

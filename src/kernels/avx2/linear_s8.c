@@ -2,19 +2,19 @@
  * linear_lut.c. */
 #include "kernels/avx2/linear_s8_in.h"
 
-static void decode(void *dst, const sl_tensor *w, size_t r0, size_t r1, size_t k0, size_t k1)
+SL_ALWAYS_INLINE void decode(void *dst, const sl_tensor *w, size_t r0, size_t r1, size_t k0, size_t k1,
+                             bool interleaved)
 {
-    const uint8_t *row[SL_PANEL_ROWS];
-    row_pointers(row, w, r0, r1);
+    const stored_rows rows = rows_stored(w, r0, r1, interleaved);
     s8_group *out = dst;
     for (size_t g = k0 / SL_GROUP; g < k1 / SL_GROUP; g++, out++) {
         const size_t at = g * sizeof(sl_block_q8_0);
         __m256i v[8];
-        transpose_group(v, row, at + offsetof(sl_block_q8_0, q));
+        load_8_dwords(v, &rows, at + offsetof(sl_block_q8_0, q));
         UNROLL
         for (size_t i = 0; i < 8; i++)
             store_i(out->q[i], v[i]);
-        _mm256_storeu_ps(out->d, halves(row, at + offsetof(sl_block_q8_0, d)));
+        _mm256_storeu_ps(out->d, load_halves(&rows, at + offsetof(sl_block_q8_0, d)));
     }
 }
 
@@ -35,34 +35,40 @@ SL_ALWAYS_INLINE void micro_tile(float *y, size_t ldy, const uint8_t *panel, siz
 
 /* n tokens x 8 rows, asking for later ones on the way. */
 SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const void *next,
-                                  const sl_act *x, size_t t, size_t n)
+                                  const sl_act *x, size_t t, size_t n, bool interleaved)
 {
-    const uint8_t *row[SL_PANEL_ROWS];
-    row_pointers(row, w, r0, r1);
-    const onward ahead = onward_rows(row[0], w, r1, next);
+    const stored_rows rows = rows_stored(w, r0, r1, interleaved);
+    const onward ahead = onward_rows(rows.row[0], w, r1, next);
     __m256 acc[LINEAR_TILE];
     UNROLL
     for (size_t i = 0; i < n; i++)
         acc[i] = _mm256_setzero_ps();
     for (size_t g = 0, at = 0; g < x->G; g++, at += sizeof(sl_block_q8_0)) {
         __m256i v[8];
-        transpose_group(v, row, at + offsetof(sl_block_q8_0, q));
-        add_bytes(acc, v, halves(row, at + offsetof(sl_block_q8_0, d)), act_group(x, t, g), n);
+        load_8_dwords(v, &rows, at + offsetof(sl_block_q8_0, q));
+        add_bytes(acc, v, load_halves(&rows, at + offsetof(sl_block_q8_0, d)), act_group(x, t, g), n);
         fetch_onward(&ahead, SL_PANEL_ROWS * at, SL_PANEL_ROWS * sizeof(sl_block_q8_0));
     }
-    const size_t rows = SL_MIN(SL_PANEL_ROWS, r1 - r0);
+    const size_t n_rows = SL_MIN(SL_PANEL_ROWS, r1 - r0);
     UNROLL
     for (size_t i = 0; i < n; i++)
-        store_some(y + i * ldy, acc[i], rows);
+        store_some(y + i * ldy, acc[i], n_rows);
 }
 
 MICRO_BY_TILES(sl_micro_s8_avx2, micro_tile)
 
-/* clang-format off */
-static NARROW_BY_ROWS(narrow, narrow_tile)
-    /* clang-format on */
+#define FORMAT(id, interleaved)                                                                                        \
+    static void decode_##id(void *dst, const sl_tensor *w, size_t r0, size_t r1, size_t k0, size_t k1)                 \
+    {                                                                                                                  \
+        decode(dst, w, r0, r1, k0, k1, interleaved);                                                                   \
+    }                                                                                                                  \
+    static NARROW_BY_ROWS(narrow_##id, narrow_tile, interleaved)
+FORMAT(Q8_0, false)
+FORMAT(Q8_0_R8, true)
+#undef FORMAT
 
-    void sl_linear_init_avx2_s8(sl_kernels *k)
+void sl_linear_init_avx2_s8(sl_kernels *k)
 {
-    k->panel[SL_FORMAT_Q8_0][SL_ACT_Q8] = s8_panel(decode, narrow);
+    k->panel[SL_FORMAT_Q8_0][SL_ACT_Q8] = s8_panel(decode_Q8_0, narrow_Q8_0);
+    k->panel[SL_FORMAT_Q8_0_R8][SL_ACT_Q8] = s8_panel(decode_Q8_0_R8, narrow_Q8_0_R8);
 }

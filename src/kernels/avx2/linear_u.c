@@ -3,11 +3,11 @@
 #include "kernels/avx2/linear_few_in.h"
 
 /* Nibbles of the blocks at `at` of 8 rows: q[0..4) the low ones, k = 0..15, q[4..8) the high ones. */
-SL_ALWAYS_INLINE void nibbles(__m256i q[8], const uint8_t *const row[SL_PANEL_ROWS], size_t at)
+SL_ALWAYS_INLINE void nibbles(__m256i q[8], const stored_rows *rows, size_t at)
 {
     const __m256i low = _mm256_set1_epi8(15);
     __m256i v[4];
-    transpose_dwords(v, row, at);
+    load_dwords(v, rows, at);
     UNROLL
     for (size_t i = 0; i < 4; i++) {
         q[i] = _mm256_and_si256(v[i], low);
@@ -21,8 +21,9 @@ SL_ALWAYS_INLINE void nibbles(__m256i q[8], const uint8_t *const row[SL_PANEL_RO
 
 SL_ALWAYS_INLINE u_kind kind_of(sl_format f)
 {
-    return (u_kind){ .five = f == SL_FORMAT_Q5_0 || f == SL_FORMAT_Q5_1,
-                     .offset = f == SL_FORMAT_Q4_1 || f == SL_FORMAT_Q5_1 ? U_MINIMA : U_MIDDLE };
+    const sl_format a = sl_format_apart(f);
+    return (u_kind){ .five = a == SL_FORMAT_Q5_0 || a == SL_FORMAT_Q5_1,
+                     .offset = a == SL_FORMAT_Q4_1 || a == SL_FORMAT_Q5_1 ? U_MINIMA : U_MIDDLE };
 }
 
 SL_ALWAYS_INLINE bool has_minima(sl_format f)
@@ -58,27 +59,29 @@ SL_ALWAYS_INLINE void fifth_bits(__m256i q[8], __m256i words)
 }
 
 /* The blocks at `at` of 8 rows. */
-SL_ALWAYS_INLINE void load_group(__m256i q[8], __m256 *d, __m256 *m, const uint8_t *const row[SL_PANEL_ROWS], size_t at,
-                                 sl_format f)
+SL_ALWAYS_INLINE void load_group(__m256i q[8], __m256 *d, __m256 *m, const stored_rows *rows, size_t at, sl_format f)
 {
-    nibbles(q, row, at + offset_of_q(f));
+    nibbles(q, rows, at + offset_of_q(f));
     if (kind_of(f).five)
-        fifth_bits(q, dwords(row, at + offset_of_q(f) - sizeof(uint32_t)));
-    *d = halves(row, at);
-    *m = has_minima(f) ? halves(row, at + sizeof(uint16_t)) : _mm256_setzero_ps();
+        fifth_bits(q, load_dword(rows, at + offset_of_q(f) - sizeof(uint32_t)));
+    if (has_minima(f)) {
+        load_2_halves(d, m, rows, at);
+    } else {
+        *d = load_halves(rows, at);
+        *m = _mm256_setzero_ps();
+    }
 }
 
 /* ---- decode and micro ---------------------------------------------------------- */
 
 SL_ALWAYS_INLINE void decode(void *dst, const sl_tensor *w, size_t r0, size_t r1, size_t k0, size_t k1, sl_format f)
 {
-    const uint8_t *row[SL_PANEL_ROWS];
-    row_pointers(row, w, r0, r1);
+    const stored_rows rows = rows_stored(w, r0, r1, sl_format_apart(f) != f);
     uint8_t *out = dst;
     for (size_t g = k0 / SL_GROUP; g < k1 / SL_GROUP; g++) {
         __m256i q[8];
         __m256 d, m;
-        load_group(q, &d, &m, row, g * block_bytes(f), f);
+        load_group(q, &d, &m, &rows, g * block_bytes(f), f);
         UNROLL
         for (size_t i = 0; i < 8; i++)
             store_i(out + offsetof(u_offset_group, q[i]), q[i]);
@@ -123,9 +126,8 @@ MICRO_BY_TILES(sl_micro_u5_mins_avx2, micro_tile, KIND(true, U_MINIMA))
 SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const void *next,
                                   const sl_act *x, size_t t, size_t n, sl_format f)
 {
-    const uint8_t *row[SL_PANEL_ROWS];
-    row_pointers(row, w, r0, r1);
-    const onward ahead = onward_rows(row[0], w, r1, next);
+    const stored_rows rows = rows_stored(w, r0, r1, sl_format_apart(f) != f);
+    const onward ahead = onward_rows(rows.row[0], w, r1, next);
     __m256 acc[LINEAR_TILE];
     UNROLL
     for (size_t i = 0; i < n; i++)
@@ -133,14 +135,14 @@ SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size
     for (size_t g = 0, at = 0; g < x->G; g++, at += block_bytes(f)) {
         __m256i q[8];
         __m256 d, m;
-        load_group(q, &d, &m, row, at, f);
+        load_group(q, &d, &m, &rows, at, f);
         add_group(acc, q, d, m, act_group(x, t, g), n, kind_of(f));
         fetch_onward(&ahead, SL_PANEL_ROWS * at, SL_PANEL_ROWS * block_bytes(f));
     }
-    const size_t rows = SL_MIN(SL_PANEL_ROWS, r1 - r0);
+    const size_t n_rows = SL_MIN(SL_PANEL_ROWS, r1 - r0);
     UNROLL
     for (size_t i = 0; i < n; i++)
-        store_some(y + i * ldy, acc[i], rows);
+        store_some(y + i * ldy, acc[i], n_rows);
 }
 
 /* ---- few ----------------------------------------------------------------------- */
@@ -183,10 +185,10 @@ SL_ALWAYS_INLINE void load_row(uint8_t q[SL_GROUP], const uint8_t *block, size_t
     store_i(q, v);
 }
 
-SL_ALWAYS_INLINE void load_scales(few_weights *out, const uint8_t *const row[SL_PANEL_ROWS], size_t at, sl_format f)
+SL_ALWAYS_INLINE void load_scales(few_weights *out, const stored_rows *rows, size_t at, sl_format f)
 {
     __m256 d, second;
-    two_halves(&d, &second, row, at);
+    two_halves(&d, &second, rows->row, at);
     _mm256_storeu_ps(out->d, d);
     if (has_minima(f))
         _mm256_storeu_ps(out->m, second);
@@ -199,18 +201,25 @@ SL_ALWAYS_INLINE void load_scales(few_weights *out, const uint8_t *const row[SL_
     {                                                                                                                  \
         decode(dst, w, r0, r1, k0, k1, SL_FORMAT_##id);                                                                \
     }                                                                                                                  \
-    static NARROW_BY_ROWS(narrow_##id, narrow_tile, SL_FORMAT_##id) static FEW_BY_ROWS(                                \
-        few_##id, load_row, load_scales, kind_of(SL_FORMAT_##id), 1, block_bytes(SL_FORMAT_##id), SL_FORMAT_##id)
-FORMAT(Q4_0)
-FORMAT(Q4_1)
-FORMAT(Q5_0)
-FORMAT(Q5_1)
+    static NARROW_BY_ROWS(narrow_##id, narrow_tile, SL_FORMAT_##id)
+#define FEW(id)                                                                                                        \
+    static FEW_BY_ROWS(few_##id, load_row, load_scales, kind_of(SL_FORMAT_##id), 1, block_bytes(SL_FORMAT_##id),       \
+                       SL_FORMAT_##id)
+#define U_FORMATS(X) X(Q4_0) X(Q4_1) X(Q5_0) X(Q5_1)
+#define R8(id)       FORMAT(id##_R8)
+U_FORMATS(FORMAT)
+U_FORMATS(R8)
+U_FORMATS(FEW)
 #undef FORMAT
+#undef R8
+#undef FEW
 
 void sl_linear_init_avx2_u(sl_kernels *k)
 {
-    k->panel[SL_FORMAT_Q4_0][SL_ACT_Q8] = u_panel(kind_of(SL_FORMAT_Q4_0), decode_Q4_0, narrow_Q4_0, few_Q4_0);
-    k->panel[SL_FORMAT_Q4_1][SL_ACT_Q8] = u_panel(kind_of(SL_FORMAT_Q4_1), decode_Q4_1, narrow_Q4_1, few_Q4_1);
-    k->panel[SL_FORMAT_Q5_0][SL_ACT_Q8] = u_panel(kind_of(SL_FORMAT_Q5_0), decode_Q5_0, narrow_Q5_0, few_Q5_0);
-    k->panel[SL_FORMAT_Q5_1][SL_ACT_Q8] = u_panel(kind_of(SL_FORMAT_Q5_1), decode_Q5_1, narrow_Q5_1, few_Q5_1);
+#define SLOTS(id)                                                                                                      \
+    k->panel[SL_FORMAT_##id][SL_ACT_Q8] = u_panel(kind_of(SL_FORMAT_##id), decode_##id, narrow_##id, few_##id);        \
+    k->panel[SL_FORMAT_##id##_R8][SL_ACT_Q8] =                                                                         \
+        u_panel(kind_of(SL_FORMAT_##id), decode_##id##_R8, narrow_##id##_R8, NULL);
+    U_FORMATS(SLOTS)
+#undef SLOTS
 }

@@ -45,6 +45,8 @@ typedef struct u_offset_group {
 
 #define U_BLOCK 1024 /* columns: a panel of 10 KiB stays in L1 beside its activations */
 
+#define U_NARROW_MAX 8 /* tokens; where there is `few` that takes those of more than one tile */
+
 /* Micro over groups of this kind (linear_u.c). */
 sl_panel_micro_fn sl_micro_u4_avx2, sl_micro_u4_mins_avx2, sl_micro_u4_zeros_avx2;
 sl_panel_micro_fn sl_micro_u5_avx2, sl_micro_u5_mins_avx2;
@@ -125,7 +127,7 @@ static inline sl_panel u_panel(u_kind kind, sl_panel_decode_fn *decode, sl_panel
                        .decode = decode,
                        .micro = (kind.five ? five : four)[kind.offset],
                        .narrow = narrow,
-                       .narrow_max = LINEAR_TILE,
+                       .narrow_max = few ? LINEAR_TILE : U_NARROW_MAX,
                        .few = few };
 }
 
