@@ -76,6 +76,7 @@ def add_options(ap):
     ap.add_argument("--act", default="auto", choices=("auto", "f32", "int8"))
     ap.add_argument("--isa", default="avx2", choices=("avx2", "native"),
                     help="what the peers are built for; avx2 also sets SLUICE_CPU=avx2")
+    ap.add_argument("--repack", action="store_true", help="ours with a copy of the weights whose rows are interleaved")
     ap.add_argument("--fill", default="tokens", choices=("tokens", "random"),
                     help="how ours reaches a depth: by reading tokens, or by random keys and values")
     ap.add_argument("--venv", help="an environment that has llama.cpp, or where to make it")
@@ -100,7 +101,7 @@ def ours_argv(a, model, quiet=False):
     if a.ours:
         return shlex.split(a.ours)
     return [a.sluice, "bench", model, "--serve-lines", "--threads", str(a.threads), "--kv-type", a.kv, "--act", a.act,
-            "--fill", a.fill, *huge_pages(), *(["-q"] if quiet else [])]
+            "--fill", a.fill, *(["--repack"] if a.repack else []), *huge_pages(), *(["-q"] if quiet else [])]
 
 
 def peer_venv(a, key):

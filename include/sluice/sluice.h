@@ -141,6 +141,8 @@ typedef struct sl_engine_options {
     const char *pin;        /* "auto": to the fast cores where cores differ; "off"; "cores": a thread to each core */
     const char *prefetch;   /* ask for weights before they are used: "on": pages of the mapped file, "auto": those where
                                they are more than the memory, "off": not even lines into the cache */
+    bool repack;            /* copies have 8 rows interleaved, as kernels want them, where formats of GGUF files can:
+                               single streams are faster, to the same bits; weights NULL is "copy" then */
     bool mlock;             /* weights into memory now, and nothing out of it again */
     sl_on_copy *on_copy;    /* hears how far the copies are; or NULL */
     void *user;             /* of on_copy */
@@ -175,6 +177,7 @@ typedef struct sl_engine_info {
     const char *prefetch;     /* "on", "off" */
     size_t kv_position_bytes; /* of one position in the KV cache, all layers */
     size_t n_threads, n_ctx, n_ubatch, n_seqs, kv_page;
+    size_t repacked_bytes; /* of the weights, if `repack` is set */
     sl_memory memory;
 } sl_engine_info;
 SL_API void sl_engine_describe(const sl_engine *e, sl_engine_info *out);

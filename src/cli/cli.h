@@ -32,7 +32,7 @@ typedef struct sl_args {
     int64_t threads, ctx_size, ubatch_size, kv_page, attn_window;
     const char *act, *kv_type, *kv_layout, *mode, *fusion, *attn, *mla, *prefetch, *trace, *memory;
     const char *weights, *huge_pages, *numa, *pin;
-    bool no_mmap, mlock;
+    bool no_mmap, repack, mlock;
     const char *deploy_file;
     struct sl_deploy *deploy; /* what it holds; NULL: none was given */
     /* sampling */

@@ -26,7 +26,7 @@ static void tell_read(void *user, uint64_t done, uint64_t total)
 
 static sl_exit open_found(sl_session *s, const sl_args *args, bool text_only)
 {
-    const bool in_file = !args->no_mmap && (!args->weights || strcmp(args->weights, "map") == 0);
+    const bool in_file = !args->no_mmap && !args->repack && (!args->weights || strcmp(args->weights, "map") == 0);
     sl_err err = { 0 };
     const double begin = sl_cli_now();
     const sl_model_options o = { .text = { .pretokenizer = args->override_pretokenizer,
@@ -258,6 +258,7 @@ sl_exit sl_session_options(sl_session *s, const sl_args *args, size_t n_seqs, si
                                       .numa = args->numa,
                                       .pin = args->pin,
                                       .prefetch = args->prefetch,
+                                      .repack = args->repack,
                                       .mlock = args->mlock,
                                       .prefix_cache = args->prefix_cache && strcmp(args->prefix_cache, "on") == 0,
                                       .on_copy = sl_cli_progress_wanted(args->quiet) ? tell_copy : NULL };
@@ -322,6 +323,16 @@ static void tell_pages(const char *what, const sl_page_use *u)
     fputc('\n', stderr);
 }
 
+static void tell_repacked(const sl_session *s)
+{
+    sl_engine_info info;
+    sl_engine_describe(s->engine, &info);
+    if (info.repacked_bytes)
+        fprintf(stderr, "repack: %s of the weights have rows interleaved\n", sl_bytes_text(info.repacked_bytes).text);
+    else
+        fprintf(stderr, "sluice: warning: --repack changes nothing here: these weights have no interleaved form\n");
+}
+
 /* What became of the options that only ask: the system may have done less. */
 static void tell_placement(const sl_session *s)
 {
@@ -329,6 +340,8 @@ static void tell_placement(const sl_session *s)
     const bool nodes =
         (o->numa && strcmp(o->numa, "interleave") == 0) || (o->weights && strcmp(o->weights, "copy-per-node") == 0);
     sl_page_use weights, kv, workspace;
+    if (o->repack)
+        tell_repacked(s);
     if (!o->weights && !o->huge_pages && !o->mlock && !o->numa)
         return;
     sl_engine_pages(s->engine, &weights, &kv, &workspace);
@@ -443,7 +456,7 @@ sl_exit sl_session_write_trace(sl_session *s, const sl_engine *e, const sl_args 
 
 bool sl_session_copies(const sl_session *s)
 {
-    return s->options.weights && strcmp(s->options.weights, "map") != 0;
+    return s->options.repack || (s->options.weights && strcmp(s->options.weights, "map") != 0);
 }
 
 sl_exit sl_session_end(sl_session *s, const sl_args *args, sl_exit code)

@@ -2,6 +2,8 @@
  *
  *   block | copy of node 0: tensor, tensor, … | copy of node 1 | …
  *
+ * With s->repack, matrices that are read by SL_PANEL_ROWS rows are laid out as kernels want them (sl_linear_repack).
+ *
  * Plans are built of a net whose tensors lie in the first copy; a thread adds its offset to read from its own. */
 #ifndef SL_EXECUTOR_COPIES_H
 #define SL_EXECUTOR_COPIES_H
@@ -12,6 +14,7 @@
 typedef struct sl_copies {
     sl_pages block;
     size_t n, stride; /* copies; bytes from one to the next */
+    size_t repacked;  /* bytes of each that sl_linear_repack() has laid out anew */
     sl_net net;       /* that of the model, but for where its tensors are; never to be freed */
     sl_layer *layer;
     sl_arena arena; /* lists of experts */

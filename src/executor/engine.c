@@ -162,6 +162,7 @@ void sl_engine_describe(const sl_engine *e, sl_engine_info *out)
                              .n_ubatch = l->n_tokens,
                              .n_seqs = s->n_seqs,
                              .kv_page = s->kv.P,
+                             .repacked_bytes = e->copies.repacked,
                              .memory = e->memory };
 }
 

@@ -73,14 +73,19 @@ static sl_status read_placement(sl_settings *s, const sl_engine_options *o, sl_e
         (rc = pick("--huge-pages", o->huge_pages, huge, &h, err)) || (rc = pick("--numa", o->numa, numa, &n, err)) ||
         (rc = pick("--pin", o->pin, pin, &p, err)) || (rc = pick("--prefetch", o->prefetch, prefetch, &ahead, err)))
         return rc;
-    s->weights = (sl_weights_mode)w;
+    s->weights = o->repack && !o->weights ? SL_WEIGHTS_COPY : (sl_weights_mode)w;
+    s->repack = o->repack;
+    if (s->repack && s->weights == SL_WEIGHTS_MAP)
+        return sl_fail(err, SL_EINVAL,
+                       "--repack lays weights out anew, which needs a copy: --weights copy or "
+                       "copy-per-node, not map");
     s->n_copies = s->weights == SL_WEIGHTS_PER_NODE ? sl_nodes() : s->weights == SL_WEIGHTS_COPY;
     s->mlock = o->mlock;
     s->prefetch = (sl_prefetch)ahead;
     s->plan.env.fetch = s->prefetch != SL_PREFETCH_OFF;
     if (s->prefetch == SL_PREFETCH_ON && s->weights != SL_WEIGHTS_MAP)
         return sl_fail(err, SL_EINVAL, "--prefetch on reads ahead in the mapped file, which --weights %s does not use",
-                       o->weights);
+                       o->weights ? o->weights : "copy");
     s->pages = (sl_pages_how){ .huge = (sl_huge)h, .lock = o->mlock, .interleave = n == 1 };
     if (s->weights == SL_WEIGHTS_PER_NODE && p == SL_PIN_OFF)
         return sl_fail(err, SL_EINVAL, "--weights copy-per-node needs threads that stay on their node, not --pin off");
@@ -188,6 +193,8 @@ sl_status sl_settings_read(sl_settings *s, const sl_net *net, const sl_engine_op
         (rc = read_kv(s, net, o, err)))
         return rc;
     env->act = act == 1 ? SL_ACT_F32 : SL_ACT_Q8;
+    if (s->repack && env->act == SL_ACT_F32)
+        return sl_fail(err, SL_EINVAL, "--repack is for activations of 8 bits, not --act f32");
     s->round_floats = act == 2; /* which saves no time: nobody's default */
     env->attn = attn ? SL_ATTN_PLAIN : SL_ATTN_FLASH;
     env->window = o->attn_window;

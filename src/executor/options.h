@@ -24,6 +24,7 @@ typedef struct sl_settings {
     size_t memory_max;          /* 0: none */
     sl_weights_mode weights;
     size_t n_copies; /* of the weights; 0: mapped */
+    bool repack;     /* of these, with rows interleaved */
     bool mlock;
     sl_prefetch prefetch;
     sl_pages_how pages; /* of KV cache, workspace and copies */

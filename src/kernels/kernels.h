@@ -304,6 +304,12 @@ static inline size_t sl_linear_ahead(const sl_tensor *w, size_t n_rows)
 {
     return SL_BYTES_AHEAD + (n_rows - 1) * w->row_bytes;
 }
+/* The form of a format that few tokens are multiplied with fastest, SL_PANEL_ROWS rows laid out anew; SL_FORMAT_COUNT:
+ * there is no other. A matrix of that form is cut at multiples of SL_PANEL_ROWS rows only. */
+sl_format sl_linear_repacked(sl_format f);
+/* dst = the SL_PANEL_ROWS rows at src of such a format, in that form; as many bytes. */
+void sl_linear_repack(void *dst, const void *src, sl_format f, size_t row_bytes);
+
 /* SL_NEED_* of that product for a step of T tokens. */
 unsigned sl_linear_needs(const sl_kernels *k, sl_act_type act, sl_format format, size_t T);
 

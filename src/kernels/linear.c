@@ -19,6 +19,7 @@
 #include <assert.h>
 #include "base/num.h"
 #include "quant/blocks.h"
+#include "quant/interleave.h"
 
 #define PANELS_MAX  8   /* of one row block */
 #define TOKENS_FEW  48  /* up to here one panel at a time */
@@ -129,4 +130,18 @@ void sl_linear(const sl_kernels *k, sl_act_type act, float *y, size_t ldy, const
         few(k, p, y, ldy, w, r0, r1, next, x, t0, scratch);
     else
         wide(k, p, y, ldy, w, r0, r1, next, x, t0, t1, scratch);
+}
+
+/* ---- repacking ------------------------------------------------------------------ */
+
+static_assert(SL_INTERLEAVED_ROWS == SL_PANEL_ROWS, "a panel is rows that are interleaved");
+
+sl_format sl_linear_repacked(sl_format f)
+{
+    return sl_format_interleaved(f);
+}
+
+void sl_linear_repack(void *dst, const void *src, sl_format f, size_t row_bytes)
+{
+    sl_interleave(dst, src, f, row_bytes);
 }

@@ -24,6 +24,8 @@
 #define IDLE_MUCH    0.25 /* of the threads' time without a CPU: worth a warning beside the sentence */
 #define INT8_READ    0.53 /* bytes of int8 keys and values by those in 16 bits: a scale for each 64 numbers */
 #define BARRIER_S    2e-6 /* that several threads take at one, at least */
+#define TURNING      1.4  /* times as long as without turning rows in registers: at most so much, for one token */
+#define TURNED_MAX   4    /* tokens of a step, up to which that is seen */
 #define FAULTS_MIN   1.0  /* pages from disk in each step */
 
 typedef struct sl_facts {
@@ -264,6 +266,33 @@ static double slow_format(const sl_facts *f, sl_cause *c)
     return strcmp(f->info.isa, sl_isa_name(SL_ISA_SCALAR)) == 0 ? 0.0 : saved_of_slow(f, c, is_slow);
 }
 
+static bool can_be_repacked(const char *format)
+{
+    for (int i = 0; i < SL_FORMAT_COUNT; i++)
+        if (strcmp(sl_format_name((sl_format)i), format) == 0)
+            return sl_linear_repacked((sl_format)i) != SL_FORMAT_COUNT;
+    return false;
+}
+
+/* Few tokens, whose kernels are bound by what they do to each weight and not by memory. */
+static double turned_rows(const sl_facts *f, sl_cause *c)
+{
+    double saved = 0.0;
+    const sl_bench_test *t = &f->p->test;
+    const bool fast = strcmp(f->info.isa, sl_isa_name(SL_ISA_SCALAR)) != 0, whole = strcmp(f->info.act, "int8") == 0;
+    if (t->kind != SL_BENCH_GENERATE || t->seqs > TURNED_MAX || f->o->repack || !fast || !whole)
+        return 0.0;
+    for (size_t i = 0; i < f->q->n_rows; i++) {
+        const sl_profile_row *r = &f->q->rows[i];
+        if (!r->op.format || !can_be_repacked(r->op.format))
+            continue;
+        c->share += r->seconds;
+        saved += SL_MAX(0.0, r->seconds - SL_MAX(r->read_s, r->seconds / TURNING));
+    }
+    c->options.repack = true;
+    return saved;
+}
+
 static bool reads_weights(const sl_facts *f, const sl_profile_row *r)
 {
     (void)f;
@@ -337,6 +366,8 @@ static const struct {
       waiting },
     { "prefetch", "reading pages from disk as they are used", "--prefetch on", "asks for them ahead", SL_RANK_FREE,
       true, true, unasked },
+    { "repack", "rows of weights that are turned in registers", "--repack", "copies them as kernels want them",
+      SL_RANK_COSTS, true, true, turned_rows },
     { "disk", "reading pages from disk", "more memory, or a smaller model,", "would keep them", SL_RANK_COSTS, false,
       true, disk },
     { "busy", "threads waiting for one that has no CPU", "an idle machine", "would run them together", SL_RANK_COSTS,

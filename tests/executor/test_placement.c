@@ -15,7 +15,10 @@
 
 static const char *const models[] = { TEST_DATA "/gguf/llama-small-Q4_0/llama-small-Q4_0.gguf",
                                       TEST_DATA "/gguf/qwen3moe-small-Q8_0/qwen3moe-small-Q8_0.gguf",
-                                      TEST_DATA "/hf_quant/kimi_k2_ct_int4", TEST_DATA "/hf_quant/llama_ct_w8a8" };
+                                      TEST_DATA "/gguf/llama-k256-Q4_K_M/llama-k256-Q4_K_M.gguf",
+                                      TEST_DATA "/gguf/qwen3moe-k256-Q6_K/qwen3moe-k256-Q6_K.gguf",
+                                      TEST_DATA "/hf_quant/kimi_k2_ct_int4",
+                                      TEST_DATA "/hf_quant/llama_ct_w8a8" };
 
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
 #define SANITIZED 1
@@ -67,6 +70,10 @@ static void the_same_bits(void **state)
         { { .weights = "copy-per-node", .n_threads = 2 }, "copy-per-node" },
         { { .weights = "copy", .huge_pages = "thp", .n_threads = 2 }, "thp" },
         { { .huge_pages = "explicit" }, "explicit huge pages" },
+        { { .repack = true, .n_threads = 2 }, "repack" },
+        { { .repack = true, .weights = "copy-per-node", .mode = "eager", .n_threads = 3 },
+          "repack on each node, eager" },
+        { { .repack = true, .huge_pages = "thp", .fusion = "none" }, "repack, thp, nothing fused" },
         { { .mlock = true }, "mlock" },
         { { .numa = "interleave" }, "interleave" },
         { { .pin = "cores", .n_threads = 2 }, "pinned" },
@@ -139,6 +146,29 @@ static void the_account(void **state)
     sl_engine_destroy(e);
 }
 
+/* All matrices of a GGUF file are laid out anew; safetensors have none that could be. */
+static void what_is_repacked(void **state)
+{
+    (void)state;
+    sl_model_info info;
+    sl_engine_info with, without;
+    sl_err err = { 0 };
+    sl_engine *e = NULL;
+    sl_model_describe(model, &info);
+    assert_int_equal(sl_engine_create(&e, model, &(sl_engine_options){ .repack = true }, &err), SL_OK);
+    sl_engine_describe(e, &with);
+    sl_engine_destroy(e);
+    assert_int_equal(sl_engine_create(&e, model, &(sl_engine_options){ .weights = "copy" }, &err), SL_OK);
+    sl_engine_describe(e, &without);
+    sl_engine_destroy(e);
+    assert_int_equal(without.repacked_bytes, 0);
+    assert_int_equal(with.memory.weights, without.memory.weights);
+    if (strstr(info.path, ".gguf"))
+        assert_in_range(with.repacked_bytes, info.weight_bytes / 2, info.weight_bytes);
+    else
+        assert_int_equal(with.repacked_bytes, 0);
+}
+
 static void words_are_checked(void **state)
 {
     (void)state;
@@ -151,6 +181,9 @@ static void words_are_checked(void **state)
         { { .numa = "distribute" }, "--numa" },
         { { .pin = "yes" }, "--pin" },
         { { .weights = "copy-per-node", .pin = "off" }, "--pin off" },
+        { { .weights = "map", .repack = true }, "--repack" },
+        { { .act = "f32", .repack = true }, "--repack" },
+        { { .prefetch = "on", .repack = true }, "--prefetch on" },
     };
     for (size_t i = 0; i < SL_COUNT(cases); i++) {
         sl_engine *e = NULL;
@@ -188,9 +221,9 @@ int main(void)
             return 1;
         }
         const struct CMUnitTest tests[] = {
-            cmocka_unit_test(the_same_bits),  cmocka_unit_test_setup_teardown(two_nodes, tree_make, tree_remove),
-            cmocka_unit_test(the_account),    cmocka_unit_test(words_are_checked),
-            cmocka_unit_test(without_memory),
+            cmocka_unit_test(the_same_bits),     cmocka_unit_test_setup_teardown(two_nodes, tree_make, tree_remove),
+            cmocka_unit_test(the_account),       cmocka_unit_test(what_is_repacked),
+            cmocka_unit_test(words_are_checked), cmocka_unit_test(without_memory),
         };
         failed += cmocka_run_group_tests_name(models[i], tests, NULL, NULL);
         sl_model_close(model);

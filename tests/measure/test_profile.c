@@ -159,7 +159,7 @@ static void check_limit(const sl_diagnosis *d, const char *id, double gain)
 #define LINEAR(s, read, multiply, bits)                                                                                \
     {                                                                                                                  \
         .name = "ffn_up", .seconds = s, .read_s = read, .multiply_s = multiply,                                        \
-        .peak = SL_PEAK_INT8_AVX2_MADDUBS_PAIRED, .op = { .name = "ffn_up", .format = "Q8_0", .int8 = true },          \
+        .peak = SL_PEAK_INT8_AVX2_MADDUBS_PAIRED, .op = { .name = "ffn_up", .format = "INT8", .int8 = true },          \
         .weight_bytes = bits, .n_weights = 8                                                                           \
     }
 
@@ -214,6 +214,32 @@ static void test_weights(void **state)
     d = diagnose(&(sl_engine_options){ 0 }, &p, rows, 1);
     if (has_fast_kernels())
         check_limit(&d, "format", 1.0 / 0.2);
+}
+
+/* Rows that are interleaved cost less for one token: not more than memory allows, and only where they are not so yet.
+ */
+static void test_repack(void **state)
+{
+    (void)state;
+    if (!has_fast_kernels())
+        skip();
+    sl_profile_row rows[] = { LINEAR(1.0, 0.5, 0.1, 4) };
+    sl_profile p = { .test = { SL_BENCH_GENERATE, 10, 0, 1 } };
+    rows[0].op.format = "Q4_0";
+    sl_diagnosis d = diagnose(&(sl_engine_options){ 0 }, &p, rows, 1);
+    check_limit(&d, "repack", 1.4);
+    assert_true(d.limit.at_most && d.limit.options.repack && d.limit.rank == SL_RANK_COSTS);
+    d = diagnose(&d.limit.options, &p, rows, 1);
+    check_limit(&d, NULL, 0);
+    rows[0].read_s = 0.8;
+    d = diagnose(&(sl_engine_options){ 0 }, &p, rows, 1);
+    check_limit(&d, "repack", 1.0 / 0.8);
+    p.test.seqs = 8;
+    d = diagnose(&(sl_engine_options){ .n_seqs = 8 }, &p, rows, 1);
+    check_limit(&d, NULL, 0);
+    p.test = (sl_bench_test){ SL_BENCH_PROMPT, 128, 0, 1 };
+    d = diagnose(&(sl_engine_options){ 0 }, &p, rows, 1);
+    check_limit(&d, NULL, 0);
 }
 
 static void test_prompts(void **state)
@@ -320,9 +346,11 @@ static void test_threads_and_system(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_run),      cmocka_unit_test(test_full_ring),   cmocka_unit_test(test_without_trace),
-        cmocka_unit_test(test_kv),       cmocka_unit_test(test_weights),     cmocka_unit_test(test_prompts),
-        cmocka_unit_test(test_switches), cmocka_unit_test(test_few_threads), cmocka_unit_test(test_threads_and_system),
+        cmocka_unit_test(test_run),           cmocka_unit_test(test_full_ring),
+        cmocka_unit_test(test_without_trace), cmocka_unit_test(test_kv),
+        cmocka_unit_test(test_weights),       cmocka_unit_test(test_repack),
+        cmocka_unit_test(test_prompts),       cmocka_unit_test(test_switches),
+        cmocka_unit_test(test_few_threads),   cmocka_unit_test(test_threads_and_system),
     };
     return cmocka_run_group_tests(tests, open_model, close_model);
 }

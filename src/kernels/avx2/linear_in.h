@@ -105,8 +105,6 @@ typedef struct stored_rows {
     bool interleaved;                  /* a constant where these functions are inlined */
 } stored_rows;
 
-static_assert(SL_INTERLEAVED_ROWS == SL_PANEL_ROWS, "a panel is rows that are interleaved");
-
 SL_ALWAYS_INLINE stored_rows rows_stored(const sl_tensor *w, size_t r0, size_t r1, bool interleaved)
 {
     stored_rows s = { .interleaved = interleaved };
