@@ -266,7 +266,8 @@ SL_ALWAYS_INLINE void fetch_onward(const onward *o, size_t at, size_t n)
     sl_cpu_prefetch_bytes(p + (p < o->end ? 0 : o->jump), n);
 }
 
-#define LINEAR_TILE 4 /* tokens that share the loads of one panel, or of one stored group in registers */
+#define LINEAR_TILE     4 /* tokens that share the loads of one panel, or of one stored group in registers */
+#define LINEAR_TILE_MAX 8 /* where a group costs so little that their results may wait in memory */
 
 /* Where the tokens of a tile and one group lie in sl_act. */
 typedef struct act_at {
@@ -309,15 +310,16 @@ SL_ALWAYS_INLINE act_at act_group(const sl_act *x, size_t t, size_t g)
         }                                                                                                              \
     }
 
-/* A sl_panel_narrow_fn, 8 rows after another; more than LINEAR_TILE tokens pass over rows that are in L1. */
-#define NARROW_BY_ROWS(name, tile, ...)                                                                                \
+/* A sl_panel_narrow_fn, 8 rows after another, for tiles of `most` tokens (LINEAR_TILE, LINEAR_TILE_MAX). */
+#define NARROW_BY_ROWS(name, most, tile, ...)                                                                          \
     void name(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const void *next, const sl_act *x,       \
               size_t t0, size_t t1)                                                                                    \
     {                                                                                                                  \
         for (size_t r = r0; r < r1; r += SL_PANEL_ROWS, y += SL_PANEL_ROWS)                                            \
-            for (size_t t = t0; t < t1; t += LINEAR_TILE) {                                                            \
+            for (size_t t = t0, n; t < t1; t += n) {                                                                   \
                 float *to = y + (t - t0) * ldy;                                                                        \
-                switch (t1 - t) {                                                                                      \
+                n = t1 - t == (most) ? (most) : SL_MIN(t1 - t, (size_t)LINEAR_TILE);                                   \
+                switch (n) {                                                                                           \
                 case 1:                                                                                                \
                     tile(to, ldy, w, r, r1, next, x, t, 1, ##__VA_ARGS__);                                             \
                     break;                                                                                             \
@@ -327,8 +329,12 @@ SL_ALWAYS_INLINE act_at act_group(const sl_act *x, size_t t, size_t g)
                 case 3:                                                                                                \
                     tile(to, ldy, w, r, r1, next, x, t, 3, ##__VA_ARGS__);                                             \
                     break;                                                                                             \
-                default:                                                                                               \
+                case LINEAR_TILE:                                                                                      \
                     tile(to, ldy, w, r, r1, next, x, t, LINEAR_TILE, ##__VA_ARGS__);                                   \
+                    break;                                                                                             \
+                default:                                                                                               \
+                    if ((most) > LINEAR_TILE)                                                                          \
+                        tile(to, ldy, w, r, r1, next, x, t, most, ##__VA_ARGS__);                                      \
                     break;                                                                                             \
                 }                                                                                                      \
             }                                                                                                          \

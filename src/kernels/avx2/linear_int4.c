@@ -109,14 +109,14 @@ SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size
     {                                                                                                                  \
         decode(dst, w, r0, r1, k0, k1, zeros);                                                                         \
     }                                                                                                                  \
-    static NARROW_BY_ROWS(narrow_##id, narrow_tile, zeros)
+    static NARROW_BY_ROWS(narrow_##id, LINEAR_TILE, narrow_tile, zeros)
 FORMAT(INT4, false)
 FORMAT(INT4_ZP, true)
 #undef FORMAT
 
 void sl_linear_init_avx2_int4(sl_kernels *k)
 {
-    k->panel[SL_FORMAT_INT4][SL_ACT_Q8] = u_panel((u_kind){ 0 }, decode_INT4, narrow_INT4, NULL);
+    k->panel[SL_FORMAT_INT4][SL_ACT_Q8] = u_panel((u_kind){ 0 }, decode_INT4, narrow_INT4, LINEAR_TILE, NULL);
     k->panel[SL_FORMAT_INT4_ZP][SL_ACT_Q8] =
-        u_panel((u_kind){ .offset = U_ZEROS }, decode_INT4_ZP, narrow_INT4_ZP, NULL);
+        u_panel((u_kind){ .offset = U_ZEROS }, decode_INT4_ZP, narrow_INT4_ZP, LINEAR_TILE, NULL);
 }

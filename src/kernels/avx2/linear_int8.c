@@ -56,7 +56,7 @@ SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size
 }
 
 /* clang-format off */
-static NARROW_BY_ROWS(narrow, narrow_tile)
+static NARROW_BY_ROWS(narrow, LINEAR_TILE, narrow_tile)
     /* clang-format on */
 
     void sl_linear_init_avx2_int8(sl_kernels *k)

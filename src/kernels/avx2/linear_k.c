@@ -167,7 +167,7 @@ SL_ALWAYS_INLINE void load_row_scales(few_weights *out, const stored_rows *rows,
     {                                                                                                                  \
         decode_k(dst, w, r0, r1, k0, k1, five, interleaved);                                                           \
     }                                                                                                                  \
-    static NARROW_BY_ROWS(narrow_##id, narrow_tile, five, interleaved)
+    static NARROW_BY_ROWS(narrow_##id, LINEAR_TILE, narrow_tile, five, interleaved)
 #define FEW(id, five)                                                                                                  \
     static FEW_BY_ROWS(few_##id, load_row, load_row_scales, ((u_kind){ five, U_MINIMA }), SL_SUPER / SL_GROUP,         \
                        k_bytes(five), five)
@@ -183,8 +183,8 @@ FEW(Q5_K, true)
 void sl_linear_init_avx2_k(sl_kernels *k)
 {
     const u_kind four = { .offset = U_MINIMA }, five = { .five = true, .offset = U_MINIMA };
-    k->panel[SL_FORMAT_Q4_K][SL_ACT_Q8] = u_panel(four, decode_Q4_K, narrow_Q4_K, few_Q4_K);
-    k->panel[SL_FORMAT_Q4_K_R8][SL_ACT_Q8] = u_panel(four, decode_Q4_K_R8, narrow_Q4_K_R8, NULL);
-    k->panel[SL_FORMAT_Q5_K][SL_ACT_Q8] = u_panel(five, decode_Q5_K, narrow_Q5_K, few_Q5_K);
-    k->panel[SL_FORMAT_Q5_K_R8][SL_ACT_Q8] = u_panel(five, decode_Q5_K_R8, narrow_Q5_K_R8, NULL);
+    k->panel[SL_FORMAT_Q4_K][SL_ACT_Q8] = u_panel(four, decode_Q4_K, narrow_Q4_K, LINEAR_TILE, few_Q4_K);
+    k->panel[SL_FORMAT_Q4_K_R8][SL_ACT_Q8] = u_panel(four, decode_Q4_K_R8, narrow_Q4_K_R8, LINEAR_TILE, NULL);
+    k->panel[SL_FORMAT_Q5_K][SL_ACT_Q8] = u_panel(five, decode_Q5_K, narrow_Q5_K, LINEAR_TILE, few_Q5_K);
+    k->panel[SL_FORMAT_Q5_K_R8][SL_ACT_Q8] = u_panel(five, decode_Q5_K_R8, narrow_Q5_K_R8, LINEAR_TILE, NULL);
 }

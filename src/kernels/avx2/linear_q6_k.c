@@ -183,14 +183,14 @@ SL_ALWAYS_INLINE void decode(void *dst, const sl_tensor *w, size_t r0, size_t r1
     {                                                                                                                  \
         decode(dst, w, r0, r1, k0, k1, interleaved);                                                                   \
     }                                                                                                                  \
-    static NARROW_BY_ROWS(narrow_##id, narrow_tile, interleaved)
+    static NARROW_BY_ROWS(narrow_##id, LINEAR_TILE, narrow_tile, interleaved)
 FORMAT(Q6_K, false)
 FORMAT(Q6_K_R8, true)
 #undef FORMAT
 
 static MICRO_BY_TILES(micro, micro_tile)
 
-    static sl_panel panel(sl_panel_decode_fn *decode_fn, sl_panel_narrow_fn *narrow, size_t narrow_max)
+    static sl_panel panel(sl_panel_decode_fn *decode_fn, sl_panel_narrow_fn *narrow)
 {
     return (sl_panel){ .name = "u6 x8",
                        .needs = SL_NEED_Q8,
@@ -200,11 +200,11 @@ static MICRO_BY_TILES(micro, micro_tile)
                        .decode = decode_fn,
                        .micro = micro,
                        .narrow = narrow,
-                       .narrow_max = narrow_max };
+                       .narrow_max = LINEAR_TILE };
 }
 
 void sl_linear_init_avx2_q6_k(sl_kernels *k)
 {
-    k->panel[SL_FORMAT_Q6_K][SL_ACT_Q8] = panel(decode_Q6_K, narrow_Q6_K, LINEAR_TILE);
-    k->panel[SL_FORMAT_Q6_K_R8][SL_ACT_Q8] = panel(decode_Q6_K_R8, narrow_Q6_K_R8, U_NARROW_MAX);
+    k->panel[SL_FORMAT_Q6_K][SL_ACT_Q8] = panel(decode_Q6_K, narrow_Q6_K);
+    k->panel[SL_FORMAT_Q6_K_R8][SL_ACT_Q8] = panel(decode_Q6_K_R8, narrow_Q6_K_R8);
 }

@@ -62,7 +62,7 @@ MICRO_BY_TILES(sl_micro_s8_avx2, micro_tile)
     {                                                                                                                  \
         decode(dst, w, r0, r1, k0, k1, interleaved);                                                                   \
     }                                                                                                                  \
-    static NARROW_BY_ROWS(narrow_##id, narrow_tile, interleaved)
+    static NARROW_BY_ROWS(narrow_##id, LINEAR_TILE, narrow_tile, interleaved)
 FORMAT(Q8_0, false)
 FORMAT(Q8_0_R8, true)
 #undef FORMAT

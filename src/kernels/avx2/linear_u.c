@@ -31,6 +31,17 @@ SL_ALWAYS_INLINE bool has_minima(sl_format f)
     return kind_of(f).offset == U_MINIMA;
 }
 
+SL_ALWAYS_INLINE bool is_interleaved(sl_format f)
+{
+    return sl_format_apart(f) != f;
+}
+
+/* Tokens at once, of stored rows. */
+SL_ALWAYS_INLINE size_t tile_of(sl_format f)
+{
+    return is_interleaved(f) ? LINEAR_TILE_MAX : LINEAR_TILE;
+}
+
 /* d, then m, then 32 fifth bits, then the nibbles. */
 SL_ALWAYS_INLINE size_t offset_of_q(sl_format f)
 {
@@ -76,7 +87,7 @@ SL_ALWAYS_INLINE void load_group(__m256i q[8], __m256 *d, __m256 *m, const store
 
 SL_ALWAYS_INLINE void decode(void *dst, const sl_tensor *w, size_t r0, size_t r1, size_t k0, size_t k1, sl_format f)
 {
-    const stored_rows rows = rows_stored(w, r0, r1, sl_format_apart(f) != f);
+    const stored_rows rows = rows_stored(w, r0, r1, is_interleaved(f));
     uint8_t *out = dst;
     for (size_t g = k0 / SL_GROUP; g < k1 / SL_GROUP; g++) {
         __m256i q[8];
@@ -126,9 +137,9 @@ MICRO_BY_TILES(sl_micro_u5_mins_avx2, micro_tile, KIND(true, U_MINIMA))
 SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const void *next,
                                   const sl_act *x, size_t t, size_t n, sl_format f)
 {
-    const stored_rows rows = rows_stored(w, r0, r1, sl_format_apart(f) != f);
+    const stored_rows rows = rows_stored(w, r0, r1, is_interleaved(f));
     const onward ahead = onward_rows(rows.row[0], w, r1, next);
-    __m256 acc[LINEAR_TILE];
+    __m256 acc[LINEAR_TILE_MAX];
     UNROLL
     for (size_t i = 0; i < n; i++)
         acc[i] = _mm256_setzero_ps();
@@ -201,7 +212,7 @@ SL_ALWAYS_INLINE void load_scales(few_weights *out, const stored_rows *rows, siz
     {                                                                                                                  \
         decode(dst, w, r0, r1, k0, k1, SL_FORMAT_##id);                                                                \
     }                                                                                                                  \
-    static NARROW_BY_ROWS(narrow_##id, narrow_tile, SL_FORMAT_##id)
+    static NARROW_BY_ROWS(narrow_##id, tile_of(SL_FORMAT_##id), narrow_tile, SL_FORMAT_##id)
 #define FEW(id)                                                                                                        \
     static FEW_BY_ROWS(few_##id, load_row, load_scales, kind_of(SL_FORMAT_##id), 1, block_bytes(SL_FORMAT_##id),       \
                        SL_FORMAT_##id)
@@ -217,9 +228,10 @@ U_FORMATS(FEW)
 void sl_linear_init_avx2_u(sl_kernels *k)
 {
 #define SLOTS(id)                                                                                                      \
-    k->panel[SL_FORMAT_##id][SL_ACT_Q8] = u_panel(kind_of(SL_FORMAT_##id), decode_##id, narrow_##id, few_##id);        \
+    k->panel[SL_FORMAT_##id][SL_ACT_Q8] =                                                                              \
+        u_panel(kind_of(SL_FORMAT_##id), decode_##id, narrow_##id, LINEAR_TILE, few_##id);                             \
     k->panel[SL_FORMAT_##id##_R8][SL_ACT_Q8] =                                                                         \
-        u_panel(kind_of(SL_FORMAT_##id), decode_##id##_R8, narrow_##id##_R8, NULL);
+        u_panel(kind_of(SL_FORMAT_##id), decode_##id##_R8, narrow_##id##_R8, LINEAR_TILE_MAX, NULL);
     U_FORMATS(SLOTS)
 #undef SLOTS
 }

@@ -45,8 +45,6 @@ typedef struct u_offset_group {
 
 #define U_BLOCK 1024 /* columns: a panel of 10 KiB stays in L1 beside its activations */
 
-#define U_NARROW_MAX 8 /* tokens; where there is `few` that takes those of more than one tile */
-
 /* Micro over groups of this kind (linear_u.c). */
 sl_panel_micro_fn sl_micro_u4_avx2, sl_micro_u4_mins_avx2, sl_micro_u4_zeros_avx2;
 sl_panel_micro_fn sl_micro_u5_avx2, sl_micro_u5_mins_avx2;
@@ -57,7 +55,7 @@ sl_panel_micro_fn sl_micro_u5_avx2, sl_micro_u5_mins_avx2;
 SL_ALWAYS_INLINE void sum_group(__m256i *sum, const __m256i *q, act_at x, size_t n, u_kind kind)
 {
     const size_t part = kind.five ? 4 : 8;
-    __m256i s[LINEAR_TILE];
+    __m256i s[LINEAR_TILE_MAX];
     if (kind.offset == U_MIDDLE) {
         UNROLL
         for (size_t t = 0; t < n; t++) {
@@ -98,7 +96,7 @@ SL_ALWAYS_INLINE __m256i zeros_times(__m256i z, const int16_t *half)
  * constants where this is inlined. */
 SL_ALWAYS_INLINE void add_group(__m256 *acc, const __m256i *q, __m256 d, __m256 m, act_at x, size_t n, u_kind kind)
 {
-    __m256i sum[LINEAR_TILE];
+    __m256i sum[LINEAR_TILE_MAX];
     sum_group(sum, q, x, n, kind);
     UNROLL
     for (size_t t = 0; t < n; t++) {
@@ -112,7 +110,7 @@ SL_ALWAYS_INLINE void add_group(__m256 *acc, const __m256i *q, __m256 d, __m256 
 }
 
 /* A format that is decoded to the panel type of this kind. few: NULL for none. */
-static inline sl_panel u_panel(u_kind kind, sl_panel_decode_fn *decode, sl_panel_narrow_fn *narrow,
+static inline sl_panel u_panel(u_kind kind, sl_panel_decode_fn *decode, sl_panel_narrow_fn *narrow, size_t narrow_max,
                                sl_panel_few_fn *few)
 {
     static sl_panel_micro_fn *const four[] = {
@@ -127,7 +125,7 @@ static inline sl_panel u_panel(u_kind kind, sl_panel_decode_fn *decode, sl_panel
                        .decode = decode,
                        .micro = (kind.five ? five : four)[kind.offset],
                        .narrow = narrow,
-                       .narrow_max = few ? LINEAR_TILE : U_NARROW_MAX,
+                       .narrow_max = narrow_max,
                        .few = few };
 }
 
