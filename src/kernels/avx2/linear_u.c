@@ -31,11 +31,6 @@ SL_ALWAYS_INLINE bool has_minima(sl_format f)
     return kind_of(f).offset == U_MINIMA;
 }
 
-SL_ALWAYS_INLINE bool is_interleaved(sl_format f)
-{
-    return sl_format_apart(f) != f;
-}
-
 /* Tokens at once, of stored rows. */
 SL_ALWAYS_INLINE size_t tile_of(sl_format f)
 {
