@@ -282,6 +282,8 @@ static double turned_rows(const sl_facts *f, sl_cause *c)
     const bool fast = strcmp(f->info.isa, sl_isa_name(SL_ISA_SCALAR)) != 0, whole = strcmp(f->info.act, "int8") == 0;
     if (t->kind != SL_BENCH_GENERATE || t->seqs > TURNED_MAX || f->o->repack || !fast || !whole)
         return 0.0;
+    if (strcmp(f->info.prefetch, "on") == 0) /* there is no room for a copy, or none is wanted */
+        return 0.0;
     for (size_t i = 0; i < f->q->n_rows; i++) {
         const sl_profile_row *r = &f->q->rows[i];
         if (!r->op.format || !can_be_repacked(r->op.format))
@@ -290,6 +292,8 @@ static double turned_rows(const sl_facts *f, sl_cause *c)
         saved += SL_MAX(0.0, r->seconds - SL_MAX(r->read_s, r->seconds / TURNING));
     }
     c->options.repack = true;
+    if (f->o->weights && strcmp(f->o->weights, "map") == 0)
+        c->options.weights = NULL;
     return saved;
 }
 

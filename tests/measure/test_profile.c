@@ -231,6 +231,12 @@ static void test_repack(void **state)
     assert_true(d.limit.at_most && d.limit.options.repack && d.limit.rank == SL_RANK_COSTS);
     d = diagnose(&d.limit.options, &p, rows, 1);
     check_limit(&d, NULL, 0);
+    d = diagnose(&(sl_engine_options){ .weights = "map" }, &p, rows, 1);
+    check_limit(&d, "repack", 1.4);
+    d = diagnose(&d.limit.options, &p, rows, 1); /* an engine can be made of them */
+    check_limit(&d, NULL, 0);
+    d = diagnose(&(sl_engine_options){ .prefetch = "on" }, &p, rows, 1);
+    check_limit(&d, NULL, 0);
     rows[0].read_s = 0.8;
     d = diagnose(&(sl_engine_options){ 0 }, &p, rows, 1);
     check_limit(&d, "repack", 1.0 / 0.8);
