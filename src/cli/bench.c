@@ -344,8 +344,10 @@ static sl_exit run(const sl_args *args)
         sl_cli_interrupt_catch(); /* between runs; a second Ctrl-C ends one */
     if (!code)
         code = args->serve_lines ? sl_bench_serve_lines(b.bench, &b.session) : measure_all(&b);
-    if (b.bench)
+    if (b.bench) {
+        sl_session_tell_placement(&b.session, sl_bench_engine(b.bench), args);
         code = sl_session_write_trace(&b.session, sl_bench_engine(b.bench), args, code);
+    }
     sl_bench_destroy(b.bench);
     sl_mem_free(b.seconds);
     return sl_session_end(&b.session, args, code);

@@ -124,13 +124,17 @@ static sl_exit read_options(const sl_command *c, int argc, char **argv, sl_args 
     return SL_EXIT_OK;
 }
 
-/* --no-mmap is another word for --weights copy: of the two, what the command line says counts. `file`: as the deploy
- * file had them. */
+/* --no-mmap is another word for --weights copy, and --repack has copies: of these, what the command line says counts.
+ * `file`: as the deploy file had them. */
 static void settle_weights(sl_args *args, const sl_args *file)
 {
     const bool given = args->weights != file->weights; /* by another text, even if it says the same */
     if (given && file->no_mmap && strcmp(args->weights, "map") == 0)
         args->no_mmap = false;
+    if (given && file->repack && strcmp(args->weights, "map") == 0)
+        args->repack = false;
+    if (!given && args->repack && !file->repack && args->weights && strcmp(args->weights, "map") == 0)
+        args->weights = NULL;
     if (!given && args->no_mmap && !file->no_mmap && args->weights && strcmp(args->weights, "copy") != 0)
         args->weights = NULL;
 }
@@ -156,6 +160,8 @@ static sl_exit run_command(const sl_command *c, int argc, char **argv)
     sl_exit code = read_options(c, argc, argv, &args, &rest);
     if (!code && args.no_mmap && args.weights && strcmp(args.weights, "map") == 0)
         code = sl_cli_usage("%s: --no-mmap means --weights copy, but --weights map is given too", c->name);
+    if (!code && args.repack && args.weights && strcmp(args.weights, "map") == 0)
+        code = sl_cli_usage("%s: --repack lays out copies, but --weights map is given too", c->name);
     if (!code && args.deploy_file && !args.help)
         code = read_deploy(c, argc, argv, &args, &rest);
     if (!code && args.help) {

@@ -141,8 +141,10 @@ static sl_exit run(const sl_args *args)
         code = sl_profile_print_json(&p);
     else if (!code)
         sl_profile_print(&p);
-    if (p.bench)
+    if (p.bench) {
+        sl_session_tell_placement(&p.session, sl_bench_engine(p.bench), args);
         code = sl_session_write_trace(&p.session, sl_bench_engine(p.bench), args, code);
+    }
     for (size_t i = 0; i < p.n; i++)
         sl_profile_fini(&p.phase[i]);
     sl_bench_destroy(p.bench);

@@ -323,28 +323,29 @@ static void tell_pages(const char *what, const sl_page_use *u)
     fputc('\n', stderr);
 }
 
-static void tell_repacked(const sl_session *s)
+static void tell_repacked(const sl_engine *e)
 {
     sl_engine_info info;
-    sl_engine_describe(s->engine, &info);
+    sl_engine_describe(e, &info);
     if (info.repacked_bytes)
         fprintf(stderr, "repack: %s of the weights have rows interleaved\n", sl_bytes_text(info.repacked_bytes).text);
     else
         fprintf(stderr, "sluice: warning: --repack changes nothing here: these weights have no interleaved form\n");
 }
 
-/* What became of the options that only ask: the system may have done less. */
-static void tell_placement(const sl_session *s)
+void sl_session_tell_placement(const sl_session *s, const sl_engine *e, const sl_args *args)
 {
     const sl_engine_options *o = &s->options;
     const bool nodes =
         (o->numa && strcmp(o->numa, "interleave") == 0) || (o->weights && strcmp(o->weights, "copy-per-node") == 0);
     sl_page_use weights, kv, workspace;
+    if (args->quiet)
+        return;
     if (o->repack)
-        tell_repacked(s);
+        tell_repacked(e);
     if (!o->weights && !o->huge_pages && !o->mlock && !o->numa)
         return;
-    sl_engine_pages(s->engine, &weights, &kv, &workspace);
+    sl_engine_pages(e, &weights, &kv, &workspace);
     tell_pages("weights", &weights);
     tell_pages("KV cache", &kv);
     tell_pages("workspace", &workspace);
@@ -461,8 +462,8 @@ bool sl_session_copies(const sl_session *s)
 
 sl_exit sl_session_end(sl_session *s, const sl_args *args, sl_exit code)
 {
-    if (s->engine && !args->quiet)
-        tell_placement(s);
+    if (s->engine)
+        sl_session_tell_placement(s, s->engine, args);
     code = sl_session_write_trace(s, s->engine, args, code);
     if (s->trace) {
         fclose(s->trace);

@@ -52,6 +52,9 @@ const sl_text *sl_session_text(const sl_session *s);
 /* Every id of *ids within the vocabulary (of the model, if it is open); `what` names their origin. */
 sl_exit sl_session_check_ids(const sl_session *s, const sl_ids *ids, const char *what);
 
+/* What became of the options that only ask, where the system or the model may have done less, on stderr unless quiet.
+ * Of s->engine sl_session_end() says so. */
+void sl_session_tell_placement(const sl_session *s, const sl_engine *e, const sl_args *args);
 /* With --trace: its file, and its table on stderr unless quiet. Returns `code`, or a failure. */
 sl_exit sl_session_write_trace(sl_session *s, const sl_engine *e, const sl_args *args, sl_exit code);
 /* Write the trace of s->engine if one was asked for, free all. Returns `code`, or a failure of its own. */

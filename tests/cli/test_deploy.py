@@ -177,6 +177,22 @@ class Deploy(unittest.TestCase):
         self.assertNotIn("otherwise", good("info", LLAMA, "--deploy", path, "--no-mmap").text)
         self.assertIn("weights: copy  (the command line says otherwise)", good("info", LLAMA, "--deploy", path, "--weights", "map").text)
 
+    def test_repacked_copies(self):
+        """As no-mmap: the file's words may not contradict each other, and the command line's win."""
+        self.refused("options:\n  weights: map\n  repack: true\n", ":3:11: options.repack: lays weights out anew, which needs a copy")
+        otherwise = "  (the command line says otherwise)"
+        path = self.write("options: {repack: true}\n")
+        self.assertIn("(copied", good("info", LLAMA, "--deploy", path).text)
+        for args in (("--weights", "map"), ("--repack=false",)):
+            shown = good("info", LLAMA, "--deploy", path, *args).text
+            self.assertIn("(mapped", shown)
+            self.assertIn("repack: true" + otherwise, shown)
+        self.assertEqual(sluice("info", LLAMA, "--deploy", path, "--repack", "--weights", "map").code, 2)
+        path = self.write("options: {weights: map}\n")
+        shown = good("info", LLAMA, "--deploy", path, "--repack").text
+        self.assertIn("(copied", shown)
+        self.assertIn("weights: map" + otherwise, shown)
+
     def test_a_dense_model_has_no_experts(self):
         dense, path = f"{DATA}/hf/llama_gqa/f32", f"{ROOT}/deploy/llama-2.yaml"
         self.assertNotIn("expert", good("info", dense, "--deploy", path).text)

@@ -216,6 +216,22 @@ class Placement(unittest.TestCase):
         self.assertIn("copied", good("info", LLAMA, "--no-mmap").text)
         self.assertNotIn("in huge pages", good(*ONE).errors)
 
+    def test_repacking_is_told(self):
+        """How much it was, by every command that may be asked for it; where it was nothing, that it takes a copy for nothing."""
+        floats = LLAMA.replace("Q4_0", "F32")
+        for command in (["run", "x", "--no-template", "-n", "1"], ["bench", "-p", "0", "-n", "1", "-r", "1"],
+                        ["profile", "-p", "0", "-n", "1", "-r", "1"]):
+            word, rest = command[0], command[1:]
+            r = good(word, LLAMA, *rest, "--repack")
+            self.assertRegex(r.errors, r"(?m)^memory: weights .* \(copied\)")
+            self.assertRegex(r.errors, r"(?m)^repack: 4[\d.]+ KiB of the weights have rows interleaved$")
+            self.assertNotIn("repack", good(word, LLAMA, *rest).errors)
+            self.assertEqual(good(word, LLAMA, *rest, "--repack", "-q").errors, "")
+            self.assertIn("warning: --repack changes nothing here", good(word, floats, *rest, "--repack").errors)
+        self.assertIn("copied", good("info", LLAMA, "--repack").text)
+        self.assertIn("Q4_0_R8", good("info", LLAMA, "--repack", "--plan").text)
+        self.assertNotIn("_R8", good("info", LLAMA, "--weights=copy", "--plan").text)
+
     def test_one_node_is_told(self):
         if os.path.exists("/sys/devices/system/node/node1"):
             self.skipTest("this machine has several nodes")

@@ -107,6 +107,7 @@ class WrongUsage(unittest.TestCase):
 
     def test_copies_or_not(self):
         self.refused("info", LLAMA, "--no-mmap", "--weights", "map", says=["--no-mmap", "--weights map"])
+        self.refused("info", LLAMA, "--repack", "--weights", "map", says=["--repack", "--weights map"])
         for weights in ("copy", "copy-per-node"):
             good("info", LLAMA, "--no-mmap", "--weights", weights)
 
