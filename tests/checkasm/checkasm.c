@@ -15,9 +15,9 @@ static const struct {
     const char *name;
     void (*check)(ca *c);
 } subjects[] = {
-    { "table", check_table },     { "act", check_act },   { "attn", check_attn },         { "kv", check_kv },
-    { "linear", check_linear },   { "norm", check_norm }, { "quantize", check_quantize }, { "rope", check_rope },
-    { "softmax", check_softmax },
+    { "table", check_table },   { "act", check_act },         { "attn", check_attn }, { "kv", check_kv },
+    { "linear", check_linear }, { "forms", check_forms },     { "norm", check_norm }, { "quantize", check_quantize },
+    { "rope", check_rope },     { "softmax", check_softmax },
 };
 
 /* clang-format off */

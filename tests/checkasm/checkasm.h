@@ -90,6 +90,7 @@ void ca_time_roof(ca *c, void (*fn)(void *arg), void *arg, const ca_roof *roof);
 
 void check_act(ca *c);
 void check_attn(ca *c);
+void check_forms(ca *c);
 void check_kv(ca *c);
 void check_linear(ca *c);
 void check_norm(ca *c);
