@@ -1,5 +1,5 @@
-/* test_placement.c - weights copied, huge pages, locked pages, nodes, pinned threads: the same bits, and an account of
- * what became of each. */
+/* test_placement.c [MODEL] - weights copied, huge pages, locked pages, nodes, pinned threads: the same bits, and an
+ * account of what became of each. */
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stddef.h>
@@ -7,9 +7,11 @@
 #include <cmocka.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 #include "base/mem.h"
 #include "base/num.h"
 #include "base/pages.h"
+#include "support/default_model.h"
 #include "support/runner.h"
 #include "support/tree.h"
 
@@ -146,7 +148,24 @@ static void the_account(void **state)
     sl_engine_destroy(e);
 }
 
-/* All matrices of a GGUF file are laid out anew; safetensors have none that could be. */
+/* What each reader of it takes by eights of rows: heads of 20 are none, nor are 1003 words; nor is an embedding of
+ * which rows are looked up, unless it is the head too. Safetensors have no such formats. */
+static size_t to_be_repacked(const sl_model_info *info)
+{
+    size_t sum = 0;
+    for (size_t i = 0; i < info->n_tensors; i++) {
+        sl_tensor_info t;
+        sl_model_tensor(model, i, &t);
+        const bool head = strcmp(t.name, info->tied ? "token_embd.weight" : "output.weight") == 0;
+        const bool of_heads = strstr(t.name, "attn_q.") || strstr(t.name, "attn_k.") || strstr(t.name, "attn_v.");
+        const bool by_eights = head       ? info->n_vocab % 8 == 0
+                               : of_heads ? info->head_dim % 8 == 0
+                                          : strcmp(t.name, "token_embd.weight") != 0;
+        sum += strcmp(t.format, "F32") != 0 && by_eights ? (size_t)t.bytes : 0;
+    }
+    return strstr(info->path, ".gguf") ? sum : 0;
+}
+
 static void what_is_repacked(void **state)
 {
     (void)state;
@@ -163,10 +182,7 @@ static void what_is_repacked(void **state)
     sl_engine_destroy(e);
     assert_int_equal(without.repacked_bytes, 0);
     assert_int_equal(with.memory.weights, without.memory.weights);
-    if (strstr(info.path, ".gguf"))
-        assert_in_range(with.repacked_bytes, info.weight_bytes / 2, info.weight_bytes);
-    else
-        assert_int_equal(with.repacked_bytes, 0);
+    assert_int_equal(with.repacked_bytes, to_be_repacked(&info));
 }
 
 static void words_are_checked(void **state)
@@ -203,7 +219,7 @@ static void without_memory(void **state)
         sl_engine *e = NULL;
         sl_err err = { 0 };
         sl_mem_fail_after(n);
-        rc = sl_engine_create(&e, model, &(sl_engine_options){ .weights = "copy", .n_threads = 2 }, &err);
+        rc = sl_engine_create(&e, model, &(sl_engine_options){ .repack = true, .n_threads = 2 }, &err);
         sl_mem_fail_after(-1);
         assert_true(rc ? rc == SL_ENOMEM && !e && err.msg[0] : e != NULL);
         sl_engine_destroy(e);
@@ -211,22 +227,35 @@ static void without_memory(void **state)
     assert_true(n > 10);
 }
 
-int main(void)
+static int run_on(const char *path)
 {
-    int failed = 0;
-    for (size_t i = 0; i < SL_COUNT(models); i++) {
-        sl_err err = { 0 };
-        if (sl_model_open(&model, models[i], &err)) {
-            fprintf(stderr, "%s\n", err.msg);
-            return 1;
-        }
-        const struct CMUnitTest tests[] = {
-            cmocka_unit_test(the_same_bits),     cmocka_unit_test_setup_teardown(two_nodes, tree_make, tree_remove),
-            cmocka_unit_test(the_account),       cmocka_unit_test(what_is_repacked),
-            cmocka_unit_test(words_are_checked), cmocka_unit_test(without_memory),
-        };
-        failed += cmocka_run_group_tests_name(models[i], tests, NULL, NULL);
-        sl_model_close(model);
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(the_same_bits),     cmocka_unit_test_setup_teardown(two_nodes, tree_make, tree_remove),
+        cmocka_unit_test(the_account),       cmocka_unit_test(what_is_repacked),
+        cmocka_unit_test(words_are_checked), cmocka_unit_test(without_memory),
+    };
+    sl_err err = { 0 };
+    if (sl_model_open(&model, path, &err)) {
+        fprintf(stderr, "%s\n", err.msg);
+        return 1;
     }
+    const int failed = cmocka_run_group_tests_name(path, tests, NULL, NULL);
+    sl_model_close(model);
+    return failed;
+}
+
+/* MODEL: one that was made; an empty file if it could not be. */
+int main(int argc, char **argv)
+{
+    struct stat made;
+    int failed = 0;
+    if (argc == 2 && stat(argv[1], &made) == 0 && made.st_size == 0) {
+        printf("SKIPPED: %s could not be made (python3-numpy is missing)\n", argv[1]);
+        return EXIT_SKIPPED;
+    }
+    if (argc == 2)
+        return run_on(argv[1]);
+    for (size_t i = 0; i < SL_COUNT(models); i++)
+        failed += run_on(models[i]);
     return failed;
 }
