@@ -104,9 +104,10 @@ static void two_nodes(void **state)
     assert_int_equal(sl_nodes(), 2);
     assert_int_equal(sl_node_of_cpu(3), 1);
     assert_int_equal(sl_engine_estimate(model, &o, &two, &err), SL_OK);
-    for (size_t i = 0; i < 2; i++)
-        assert_same_bits(&(sl_engine_options){ .weights = "copy-per-node", .n_threads = 2, .mode = modes[i] },
-                         "two nodes");
+    for (size_t i = 0; i < 4; i++)
+        assert_same_bits(
+            &(sl_engine_options){ .weights = "copy-per-node", .repack = i / 2, .n_threads = 2, .mode = modes[i % 2] },
+            i / 2 ? "two nodes, repack" : "two nodes");
     sl_nodes_pretend(NULL);
     if (sl_nodes() == 1)
         assert_int_equal(two.weights, 2 * one.weights);

@@ -11,6 +11,7 @@
 #include "base/rng.h"
 #include "measure/probe.h"
 #include "measure/probe_in.h"
+#include "quant/interleave.h"
 
 #define SMALL ((size_t)16 << 20)
 
@@ -58,6 +59,14 @@ static void formats_have_the_yardstick_of_their_bits(void **state)
     assert_int_equal(sl_peak_of("Q8_0", true), SL_PEAK_INT8_AVX2_MADD16);
     assert_int_equal(sl_peak_of("Q8_0", false), SL_PEAK_FMA_AVX2_F32);
     assert_int_equal(sl_peak_of("BF16", true), SL_PEAK_FMA_AVX2_F32);
+    for (int f = 0; f < SL_FORMAT_COUNT; f++) { /* interleaved or not */
+        const sl_format other = sl_format_interleaved((sl_format)f);
+        if (other != SL_FORMAT_COUNT)
+            assert_int_equal(sl_peak_of(sl_format_name(other), true), sl_peak_of(sl_format_name((sl_format)f), true));
+    }
+    assert_int_equal(sl_peak_of("Q4_0_R8", true), SL_PEAK_INT8_AVX2_MADDUBS_PAIRED);
+    assert_int_equal(sl_peak_of("IQ4_NL_R8", true), SL_PEAK_INT8_AVX2_MADD16);
+    assert_int_equal(sl_peak_of("Q4_0_R8", false), SL_PEAK_FMA_AVX2_F32);
 }
 
 static void one_thread_counts_its_own_operations(void **state)
