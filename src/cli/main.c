@@ -124,16 +124,21 @@ static sl_exit read_options(const sl_command *c, int argc, char **argv, sl_args 
     return SL_EXIT_OK;
 }
 
+static bool is_map(const char *weights)
+{
+    return weights && strcmp(weights, "map") == 0;
+}
+
 /* --no-mmap is another word for --weights copy, and --repack has copies: of these, what the command line says counts.
  * `file`: as the deploy file had them. */
 static void settle_weights(sl_args *args, const sl_args *file)
 {
     const bool given = args->weights != file->weights; /* by another text, even if it says the same */
-    if (given && file->no_mmap && strcmp(args->weights, "map") == 0)
+    if (given && file->no_mmap && is_map(args->weights))
         args->no_mmap = false;
-    if (given && file->repack && strcmp(args->weights, "map") == 0)
+    if (given && file->repack && is_map(args->weights))
         args->repack = false;
-    if (!given && args->repack && !file->repack && args->weights && strcmp(args->weights, "map") == 0)
+    if (!given && args->repack && !file->repack && is_map(args->weights))
         args->weights = NULL;
     if (!given && args->no_mmap && !file->no_mmap && args->weights && strcmp(args->weights, "copy") != 0)
         args->weights = NULL;
@@ -158,9 +163,9 @@ static sl_exit run_command(const sl_command *c, int argc, char **argv)
     sl_args args = sl_args_default;
     sl_words rest = { 0 };
     sl_exit code = read_options(c, argc, argv, &args, &rest);
-    if (!code && args.no_mmap && args.weights && strcmp(args.weights, "map") == 0)
+    if (!code && args.no_mmap && is_map(args.weights))
         code = sl_cli_usage("%s: --no-mmap means --weights copy, but --weights map is given too", c->name);
-    if (!code && args.repack && args.weights && strcmp(args.weights, "map") == 0)
+    if (!code && args.repack && is_map(args.weights))
         code = sl_cli_usage("%s: --repack lays out copies, but --weights map is given too", c->name);
     if (!code && args.deploy_file && !args.help)
         code = read_deploy(c, argc, argv, &args, &rest);
