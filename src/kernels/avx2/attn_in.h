@@ -47,7 +47,7 @@ SL_ALWAYS_INLINE __m256 load8(b_kind kind, const b_view *b, size_t k, bool odd, 
     if (kind == B_F32)
         return m ? _mm256_maskload_ps((const float *)p, m->m8) : _mm256_loadu_ps((const float *)p);
     if (kind == B_BF16_PAIR) {
-        const __m256i v = _mm256_loadu_si256((const __m256i *)p);
+        const __m256i v = load_i(p);
         return _mm256_castsi256_ps(odd ? _mm256_and_si256(v, _mm256_set1_epi32((int)0xffff0000u))
                                        : _mm256_slli_epi32(v, 16));
     }

@@ -41,7 +41,7 @@ SL_ALWAYS_INLINE void tile(size_t rows, size_t vecs, float *s, size_t lds, const
             a[r] = _mm256_set1_epi32(four);
         }
         for (size_t v = 0; v < vecs; v++) {
-            const __m256i b = _mm256_loadu_si256((const __m256i *)(const void *)(group + 8 * v));
+            const __m256i b = load_i(group + 8 * v);
             const __m256i abs_b = _mm256_abs_epi8(b);
             for (size_t r = 0; r < rows; r++)
                 acc[r][v] = dot4(acc[r][v], abs_b, b, a[r]);
@@ -100,8 +100,8 @@ void sl_attn_scores_token_int8_avx2(float *s, size_t lds, const sl_attn_query *q
         for (size_t r = 0; r < R; r++) {
             __m256i acc = _mm256_setzero_si256();
             for (size_t c = 0; c < k->C; c += 32) {
-                const __m256i b = _mm256_loadu_si256((const __m256i *)(const void *)(key + c));
-                const __m256i a = _mm256_loadu_si256((const __m256i *)(const void *)(q->q + r * q->ldq + c));
+                const __m256i b = load_i(key + c);
+                const __m256i a = load_i(q->q + r * q->ldq + c);
                 acc = dot4(acc, _mm256_abs_epi8(b), b, a);
             }
             s[r * lds + j] = (float)hsum8_epi32(acc) * k->scale[at + j] * q->d[r];

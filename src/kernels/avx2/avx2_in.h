@@ -41,6 +41,15 @@ static inline __m128i lanes4(size_t n)
     return _mm_cmpgt_epi32(_mm_set1_epi32((int)n), _mm_setr_epi32(0, 1, 2, 3));
 }
 
+SL_ALWAYS_INLINE __m256i load_i(const void *p)
+{
+    return _mm256_loadu_si256((const __m256i *)p);
+}
+SL_ALWAYS_INLINE void store_i(void *p, __m256i v)
+{
+    _mm256_storeu_si256((__m256i *)p, v);
+}
+
 /* The first n <= 8 of 8 neighbours, then zeros; the others are neither read nor written. */
 SL_ALWAYS_INLINE __m256 load_some(const float *x, size_t n)
 {

@@ -92,7 +92,7 @@ float sl_quantize_head_avx2(int8_t *q, const float *x, size_t C)
 {
     const float d = head_scale(x, C);
     for (size_t c = 0; c < C; c += 32)
-        _mm256_storeu_si256((__m256i *)(void *)(q + c), head_part(x, c, C, d));
+        store_i(q + c, head_part(x, c, C, d));
     return d;
 }
 
@@ -101,7 +101,7 @@ void sl_kv_write_k_int8_avx2(const sl_kv_head *h, size_t at, const float *x)
     const float d = head_scale(x, h->C);
     for (size_t c = 0; c < h->C; c += 32) {
         int32_t four[8];
-        _mm256_storeu_si256((__m256i *)(void *)four, head_part(x, c, h->C, d));
+        store_i(four, head_part(x, c, h->C, d));
         const size_t n = sl_div_up(SL_MIN(h->C - c, (size_t)32), 4);
         for (size_t i = 0; i < n; i++)
             ((int32_t *)h->data)[(c / 4 + i) * h->P + at] = four[i];
@@ -115,7 +115,7 @@ void sl_kv_write_v_int8_avx2(const sl_kv_head *h, size_t at, const float *x)
     const float d = head_scale(x, h->C);
     for (size_t c = 0; c < h->C; c += 32) {
         int8_t q[32];
-        _mm256_storeu_si256((__m256i *)(void *)q, head_part(x, c, h->C, d));
+        store_i(q, head_part(x, c, h->C, d));
         memcpy(v + c, q, SL_MIN(h->C - c, sizeof q));
     }
     h->scale[at] = d;

@@ -40,11 +40,7 @@ SL_ALWAYS_INLINE void decode(void *dst, const sl_tensor *w, size_t r0, size_t r1
     }
 }
 
-#define FORMAT(id)                                                                                                     \
-    static void decode_##id(void *dst, const sl_tensor *w, size_t r0, size_t r1, size_t k0, size_t k1)                 \
-    {                                                                                                                  \
-        decode(dst, w, r0, r1, k0, k1, SL_FORMAT_##id);                                                                \
-    }
+#define FORMAT(id) static DECODE_WITH(decode_##id, decode, SL_FORMAT_##id)
 FORMAT(F32_T)
 FORMAT(F16_T)
 FORMAT(BF16_T)

@@ -373,14 +373,8 @@ SL_ALWAYS_INLINE void narrow(float *y, size_t ldy, const sl_tensor *w, size_t r0
 /* ---- the table ------------------------------------------------------------------- */
 
 #define FORMAT(id)                                                                                                     \
-    static void decode_##id(void *dst, const sl_tensor *w, size_t r0, size_t r1, size_t k0, size_t k1)                 \
-    {                                                                                                                  \
-        decode_u4(dst, w, r0, r1, k0, k1, SL_FORMAT_##id);                                                             \
-    }                                                                                                                  \
-    static void decode_##id##_f32(void *dst, const sl_tensor *w, size_t r0, size_t r1, size_t k0, size_t k1)           \
-    {                                                                                                                  \
-        decode_f32(dst, w, r0, r1, k0, k1, SL_FORMAT_##id);                                                            \
-    }                                                                                                                  \
+    static DECODE_WITH(decode_##id, decode_u4, SL_FORMAT_##id)                                                         \
+    static DECODE_WITH(decode_##id##_f32, decode_f32, SL_FORMAT_##id)                                                  \
     static void narrow_##id(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const void *next,          \
                             const sl_act *x, size_t t0, size_t t1)                                                     \
     {                                                                                                                  \
@@ -396,16 +390,9 @@ FORMAT(AWQ4)
 
 static sl_panel panel(sl_panel_decode_fn *decode, sl_panel_narrow_fn *narrow_fn)
 {
-    return (sl_panel){ .name = "u4 x8",
-                       .needs = SL_NEED_Q8,
-                       .narrow_needs = SL_NEED_Q8,
-                       .group_bytes = sizeof(u_offset_group),
-                       .k_block = U_BLOCK,
-                       .decode = decode,
-                       .micro = sl_micro_u4_zeros_avx2,
-                       .narrow = narrow_fn,
-                       .narrow_max = NARROW_MAX,
-                       .together = true };
+    sl_panel p = u_panel((u_kind){ .offset = U_ZEROS }, decode, narrow_fn, NARROW_MAX, NULL);
+    p.together = true;
+    return p;
 }
 
 void sl_linear_init_avx2_gptq(sl_kernels *k)

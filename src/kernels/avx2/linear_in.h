@@ -95,15 +95,6 @@ SL_ALWAYS_INLINE __m256i broadcast4(const void *p)
     return _mm256_set1_epi32((int)sl_load_le32(p));
 }
 
-SL_ALWAYS_INLINE __m256i load_i(const void *p)
-{
-    return _mm256_loadu_si256((const __m256i *)p);
-}
-SL_ALWAYS_INLINE void store_i(void *p, __m256i v)
-{
-    _mm256_storeu_si256((__m256i *)p, v);
-}
-
 /* acc + sum * (d * dx), with one rounding after that of d * dx. */
 SL_ALWAYS_INLINE __m256 add_scaled(__m256 acc, __m256i sum, __m256 d, float dx)
 {
@@ -155,8 +146,36 @@ SL_ALWAYS_INLINE act_at act_group(const sl_act *x, size_t t, size_t g)
                      x->eight + 2 * i,     x->G * SL_GROUP, x->G };
 }
 
+/* The results of n tokens times 8 rows, of which `rows` are there: begun at 0, or taken up again, and put down. n is a
+ * constant. */
+SL_ALWAYS_INLINE void zero_tile(__m256 *acc, size_t n)
+{
+    UNROLL
+    for (size_t i = 0; i < n; i++)
+        acc[i] = _mm256_setzero_ps();
+}
+SL_ALWAYS_INLINE void load_tile(__m256 *acc, const float *y, size_t ldy, size_t rows, size_t n, bool first)
+{
+    UNROLL
+    for (size_t i = 0; i < n; i++)
+        acc[i] = first ? _mm256_setzero_ps() : load_some(y + i * ldy, rows);
+}
+SL_ALWAYS_INLINE void store_tile(float *y, size_t ldy, const __m256 *acc, size_t rows, size_t n)
+{
+    UNROLL
+    for (size_t i = 0; i < n; i++)
+        store_some(y + i * ldy, acc[i], rows);
+}
+
 /* What follows `tile` below are its last arguments. Those, and the number of tokens, are constants there, so that it is
  * inlined once for each. */
+
+/* A sl_panel_decode_fn. */
+#define DECODE_WITH(name, decode, ...)                                                                                 \
+    void name(void *dst, const sl_tensor *w, size_t r0, size_t r1, size_t k0, size_t k1)                               \
+    {                                                                                                                  \
+        decode(dst, w, r0, r1, k0, k1, __VA_ARGS__);                                                                   \
+    }
 
 /* A sl_panel_micro_fn. */
 #define MICRO_BY_TILES(name, tile, ...)                                                                                \

@@ -84,9 +84,7 @@ SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size
     scale_rows scales = scale_rows_begin(w, r0, r1, 0);
     const onward ahead = onward_rows(row[0], w, r1, next);
     __m256 acc[LINEAR_TILE];
-    UNROLL
-    for (size_t i = 0; i < n; i++)
-        acc[i] = _mm256_setzero_ps();
+    zero_tile(acc, n);
     for (size_t g = 0; g < x->G; g++) {
         scale_rows_at(&scales, g * SL_GROUP, zeros);
         if (n <= TURNED_MAX) {
@@ -98,17 +96,11 @@ SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size
         }
         fetch_onward(&ahead, SL_PANEL_ROWS * g * GROUP_BYTES, SL_PANEL_ROWS * GROUP_BYTES);
     }
-    const size_t rows = SL_MIN(SL_PANEL_ROWS, r1 - r0);
-    UNROLL
-    for (size_t i = 0; i < n; i++)
-        store_some(y + i * ldy, acc[i], rows);
+    store_tile(y, ldy, acc, SL_MIN(SL_PANEL_ROWS, r1 - r0), n);
 }
 
 #define FORMAT(id, zeros)                                                                                              \
-    static void decode_##id(void *dst, const sl_tensor *w, size_t r0, size_t r1, size_t k0, size_t k1)                 \
-    {                                                                                                                  \
-        decode(dst, w, r0, r1, k0, k1, zeros);                                                                         \
-    }                                                                                                                  \
+    static DECODE_WITH(decode_##id, decode, zeros)                                                                     \
     static NARROW_BY_ROWS(narrow_##id, LINEAR_TILE, narrow_tile, zeros)
 FORMAT(INT4, false)
 FORMAT(INT4_ZP, true)

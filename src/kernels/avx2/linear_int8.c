@@ -36,9 +36,7 @@ SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size
     const __m256i turn = turned_bits(w);
     const onward ahead = onward_rows(row[0], w, r1, next);
     __m256 acc[LINEAR_TILE];
-    UNROLL
-    for (size_t i = 0; i < n; i++)
-        acc[i] = _mm256_setzero_ps();
+    zero_tile(acc, n);
     for (size_t k = 0; k < x->K; k += SL_GROUP) {
         __m256i v[8];
         transpose_group(v, row, k);
@@ -49,17 +47,12 @@ SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size
         add_bytes(acc, v, scales.d, act_group(x, t, k / SL_GROUP), n);
         fetch_onward(&ahead, SL_PANEL_ROWS * k, SL_PANEL_ROWS * SL_GROUP);
     }
-    const size_t rows = SL_MIN(SL_PANEL_ROWS, r1 - r0);
-    UNROLL
-    for (size_t i = 0; i < n; i++)
-        store_some(y + i * ldy, acc[i], rows);
+    store_tile(y, ldy, acc, SL_MIN(SL_PANEL_ROWS, r1 - r0), n);
 }
 
-/* clang-format off */
 static NARROW_BY_ROWS(narrow, LINEAR_TILE, narrow_tile)
-    /* clang-format on */
 
-    void sl_linear_init_avx2_int8(sl_kernels *k)
+void sl_linear_init_avx2_int8(sl_kernels *k)
 {
     sl_panel p = s8_panel(decode, narrow);
     k->panel[SL_FORMAT_INT8][SL_ACT_Q8] = p;

@@ -107,9 +107,7 @@ SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size
     const stored_rows rows = rows_stored(w, r0, r1, interleaved);
     const onward ahead = onward_rows(rows.row[0], w, r1, next);
     __m256 acc[LINEAR_TILE];
-    UNROLL
-    for (size_t i = 0; i < n; i++)
-        acc[i] = _mm256_setzero_ps();
+    zero_tile(acc, n);
     for (size_t s = 0, at = 0; s < x->K / SL_SUPER; s++, at += k_bytes(five)) {
         const k_scales scales = load_scales(&rows, at);
         __m256i v[8], high[8] = { 0 }, q[8];
@@ -128,10 +126,7 @@ SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size
             }
         }
     }
-    const size_t n_rows = SL_MIN(SL_PANEL_ROWS, r1 - r0);
-    UNROLL
-    for (size_t i = 0; i < n; i++)
-        store_some(y + i * ldy, acc[i], n_rows);
+    store_tile(y, ldy, acc, SL_MIN(SL_PANEL_ROWS, r1 - r0), n);
 }
 
 /* ---- few ------------------------------------------------------------------------- */
@@ -163,10 +158,7 @@ SL_ALWAYS_INLINE void load_row_scales(few_weights *out, const stored_rows *rows,
 /* ---- the table ------------------------------------------------------------------- */
 
 #define FORMAT(id, five, interleaved)                                                                                  \
-    static void decode_##id(void *dst, const sl_tensor *w, size_t r0, size_t r1, size_t k0, size_t k1)                 \
-    {                                                                                                                  \
-        decode_k(dst, w, r0, r1, k0, k1, five, interleaved);                                                           \
-    }                                                                                                                  \
+    static DECODE_WITH(decode_##id, decode_k, five, interleaved)                                                       \
     static NARROW_BY_ROWS(narrow_##id, LINEAR_TILE, narrow_tile, five, interleaved)
 #define FEW(id, five)                                                                                                  \
     static FEW_BY_ROWS(few_##id, load_row, load_row_scales, ((u_kind){ five, U_MINIMA }), SL_SUPER / SL_GROUP,         \

@@ -76,9 +76,7 @@ SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size
     const stored_rows rows = rows_stored(w, r0, r1, is_interleaved(f));
     const onward ahead = onward_rows(rows.row[0], w, r1, next);
     __m256 acc[LINEAR_TILE];
-    UNROLL
-    for (size_t i = 0; i < n; i++)
-        acc[i] = _mm256_setzero_ps();
+    zero_tile(acc, n);
     for (size_t g = 0, at = 0; g < x->G; at += bytes_of(f)) {
         fetch_onward(&ahead, SL_PANEL_ROWS * at, SL_PANEL_ROWS * bytes_of(f));
         for (size_t j = 0; j < groups_of(f); j++, g++) {
@@ -88,19 +86,13 @@ SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size
             add_bytes(acc, q, d, act_group(x, t, g), n);
         }
     }
-    const size_t n_rows = SL_MIN(SL_PANEL_ROWS, r1 - r0);
-    UNROLL
-    for (size_t i = 0; i < n; i++)
-        store_some(y + i * ldy, acc[i], n_rows);
+    store_tile(y, ldy, acc, SL_MIN(SL_PANEL_ROWS, r1 - r0), n);
 }
 
 /* ---- the table ----------------------------------------------------------------- */
 
 #define FORMAT(id)                                                                                                     \
-    static void decode_##id(void *dst, const sl_tensor *w, size_t r0, size_t r1, size_t k0, size_t k1)                 \
-    {                                                                                                                  \
-        decode(dst, w, r0, r1, k0, k1, SL_FORMAT_##id);                                                                \
-    }                                                                                                                  \
+    static DECODE_WITH(decode_##id, decode, SL_FORMAT_##id)                                                            \
     static NARROW_BY_ROWS(narrow_##id, LINEAR_TILE, narrow_tile, SL_FORMAT_##id)
 FORMAT(IQ4_NL)
 FORMAT(IQ4_NL_R8)

@@ -67,9 +67,7 @@ SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size
     split_pointers(&row, w, r0, r1);
     const onward ahead = onward_from(row.q[0], sl_round_up(SL_BYTES_AHEAD, SL_PANEL_ROWS * w->row_bytes), w, r1, next);
     __m256 acc[LINEAR_TILE];
-    UNROLL
-    for (size_t i = 0; i < n; i++)
-        acc[i] = _mm256_setzero_ps();
+    zero_tile(acc, n);
     for (size_t g = 0; g < x->G; g++) {
         __m256i q[8];
         for (size_t i = 0; i < SL_PANEL_ROWS && g % LINE_GROUPS == 0; i++)
@@ -77,20 +75,15 @@ SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size
         load_group(q, &row, g);
         add_bytes(acc, q, powers(row.scale, g), act_group(x, t, g), n);
     }
-    const size_t rows = SL_MIN(SL_PANEL_ROWS, r1 - r0);
-    UNROLL
-    for (size_t i = 0; i < n; i++)
-        store_some(y + i * ldy, acc[i], rows);
+    store_tile(y, ldy, acc, SL_MIN(SL_PANEL_ROWS, r1 - r0), n);
 }
 
-/* clang-format off */
 static NARROW_BY_ROWS(narrow, LINEAR_TILE, narrow_tile)
-    /* clang-format on */
 
-    /* ---- f32 activations --------------------------------------------------------------- */
+/* ---- f32 activations --------------------------------------------------------------- */
 
-    /* The 32 weights of a group of one row, in order. */
-    SL_ALWAYS_INLINE __m256i row_group(const uint8_t *p)
+/* The 32 weights of a group of one row, in order. */
+SL_ALWAYS_INLINE __m256i row_group(const uint8_t *p)
 {
     const __m128i v = _mm_loadu_si128((const __m128i *)(const void *)p), four = _mm_set1_epi8(15);
     const __m128i low = _mm_and_si128(v, four), high = _mm_and_si128(_mm_srli_epi16(v, 4), four);

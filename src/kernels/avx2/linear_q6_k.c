@@ -103,15 +103,11 @@ SL_ALWAYS_INLINE void micro_tile(float *y, size_t ldy, const uint8_t *panel, siz
 {
     const u6_group *p = (const u6_group *)(const void *)panel;
     __m256 acc[LINEAR_TILE];
-    UNROLL
-    for (size_t i = 0; i < n; i++)
-        acc[i] = first ? _mm256_setzero_ps() : load_some(y + i * ldy, rows);
+    load_tile(acc, y, ldy, rows, n, first);
     for (size_t g = k0 / SL_GROUP; g < k1 / SL_GROUP; g++, p++)
         add_group_6(acc, (const __m256i *)(const void *)p->q, (const __m256i *)(const void *)p->scale, load_i(p->zero),
                     _mm256_loadu_ps(p->d), act_group(x, t, g), n);
-    UNROLL
-    for (size_t i = 0; i < n; i++)
-        store_some(y + i * ldy, acc[i], rows);
+    store_tile(y, ldy, acc, rows, n);
 }
 
 SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const void *next,
@@ -120,9 +116,7 @@ SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size
     const stored_rows rows = rows_stored(w, r0, r1, interleaved);
     const onward ahead = onward_rows(rows.row[0], w, r1, next);
     __m256 acc[LINEAR_TILE];
-    UNROLL
-    for (size_t i = 0; i < n; i++)
-        acc[i] = _mm256_setzero_ps();
+    zero_tile(acc, n);
     for (size_t s = 0, at = 0; s < x->K / SL_SUPER; s++, at += sizeof(sl_block_q6_k)) {
         const __m256 d = load_halves(&rows, at + offsetof(sl_block_q6_k, d));
         __m256i scale[4];
@@ -140,10 +134,7 @@ SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size
             }
         }
     }
-    const size_t n_rows = SL_MIN(SL_PANEL_ROWS, r1 - r0);
-    UNROLL
-    for (size_t i = 0; i < n; i++)
-        store_some(y + i * ldy, acc[i], n_rows);
+    store_tile(y, ldy, acc, SL_MIN(SL_PANEL_ROWS, r1 - r0), n);
 }
 
 /* ---- the table ------------------------------------------------------------------- */
@@ -179,10 +170,7 @@ SL_ALWAYS_INLINE void decode(void *dst, const sl_tensor *w, size_t r0, size_t r1
 }
 
 #define FORMAT(id, interleaved)                                                                                        \
-    static void decode_##id(void *dst, const sl_tensor *w, size_t r0, size_t r1, size_t k0, size_t k1)                 \
-    {                                                                                                                  \
-        decode(dst, w, r0, r1, k0, k1, interleaved);                                                                   \
-    }                                                                                                                  \
+    static DECODE_WITH(decode_##id, decode, interleaved)                                                               \
     static NARROW_BY_ROWS(narrow_##id, LINEAR_TILE, narrow_tile, interleaved)
 FORMAT(Q6_K, false)
 FORMAT(Q6_K_R8, true)
@@ -190,7 +178,7 @@ FORMAT(Q6_K_R8, true)
 
 static MICRO_BY_TILES(micro, micro_tile)
 
-    static sl_panel panel(sl_panel_decode_fn *decode_fn, sl_panel_narrow_fn *narrow)
+static sl_panel panel(sl_panel_decode_fn *decode_fn, sl_panel_narrow_fn *narrow)
 {
     return (sl_panel){ .name = "u6 x8",
                        .needs = SL_NEED_Q8,

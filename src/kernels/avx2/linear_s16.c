@@ -47,9 +47,7 @@ SL_ALWAYS_INLINE void micro_tile(float *y, size_t ldy, const uint8_t *panel, siz
                                  const sl_act *x, size_t t, bool first, size_t n, bool mins)
 {
     __m256 acc[LINEAR_TILE];
-    UNROLL
-    for (size_t i = 0; i < n; i++)
-        acc[i] = first ? _mm256_setzero_ps() : load_some(y + i * ldy, rows);
+    load_tile(acc, y, ldy, rows, n, first);
     for (size_t g = k0 / SL_GROUP; g < k1 / SL_GROUP; g++) {
         const s16_min_group *group = (const s16_min_group *)(const void *)panel;
         const size_t at = t * x->G + g;
@@ -74,9 +72,7 @@ SL_ALWAYS_INLINE void micro_tile(float *y, size_t ldy, const uint8_t *panel, siz
         }
         panel += mins ? sizeof(s16_min_group) : sizeof(s16_group);
     }
-    UNROLL
-    for (size_t i = 0; i < n; i++)
-        store_some(y + i * ldy, acc[i], rows);
+    store_tile(y, ldy, acc, rows, n);
 }
 
 #define MICRO(name, mins) static MICRO_BY_TILES(name, micro_tile, mins)

@@ -23,14 +23,10 @@ SL_ALWAYS_INLINE void micro_tile(float *y, size_t ldy, const uint8_t *panel, siz
 {
     const s8_group *p = (const s8_group *)(const void *)panel;
     __m256 acc[LINEAR_TILE];
-    UNROLL
-    for (size_t i = 0; i < n; i++)
-        acc[i] = first ? _mm256_setzero_ps() : load_some(y + i * ldy, rows);
+    load_tile(acc, y, ldy, rows, n, first);
     for (size_t g = k0 / SL_GROUP; g < k1 / SL_GROUP; g++, p++)
         add_bytes(acc, (const __m256i *)(const void *)p->q, _mm256_loadu_ps(p->d), act_group(x, t, g), n);
-    UNROLL
-    for (size_t i = 0; i < n; i++)
-        store_some(y + i * ldy, acc[i], rows);
+    store_tile(y, ldy, acc, rows, n);
 }
 
 /* n tokens x 8 rows, asking for later ones on the way. */
@@ -40,28 +36,20 @@ SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size
     const stored_rows rows = rows_stored(w, r0, r1, interleaved);
     const onward ahead = onward_rows(rows.row[0], w, r1, next);
     __m256 acc[LINEAR_TILE];
-    UNROLL
-    for (size_t i = 0; i < n; i++)
-        acc[i] = _mm256_setzero_ps();
+    zero_tile(acc, n);
     for (size_t g = 0, at = 0; g < x->G; g++, at += sizeof(sl_block_q8_0)) {
         __m256i v[8];
         load_8_dwords(v, &rows, at + offsetof(sl_block_q8_0, q));
         add_bytes(acc, v, load_halves(&rows, at + offsetof(sl_block_q8_0, d)), act_group(x, t, g), n);
         fetch_onward(&ahead, SL_PANEL_ROWS * at, SL_PANEL_ROWS * sizeof(sl_block_q8_0));
     }
-    const size_t n_rows = SL_MIN(SL_PANEL_ROWS, r1 - r0);
-    UNROLL
-    for (size_t i = 0; i < n; i++)
-        store_some(y + i * ldy, acc[i], n_rows);
+    store_tile(y, ldy, acc, SL_MIN(SL_PANEL_ROWS, r1 - r0), n);
 }
 
 MICRO_BY_TILES(sl_micro_s8_avx2, micro_tile)
 
 #define FORMAT(id, interleaved)                                                                                        \
-    static void decode_##id(void *dst, const sl_tensor *w, size_t r0, size_t r1, size_t k0, size_t k1)                 \
-    {                                                                                                                  \
-        decode(dst, w, r0, r1, k0, k1, interleaved);                                                                   \
-    }                                                                                                                  \
+    static DECODE_WITH(decode_##id, decode, interleaved)                                                               \
     static NARROW_BY_ROWS(narrow_##id, LINEAR_TILE, narrow_tile, interleaved)
 FORMAT(Q8_0, false)
 FORMAT(Q8_0_R8, true)

@@ -102,9 +102,7 @@ SL_ALWAYS_INLINE void micro_tile(float *y, size_t ldy, const uint8_t *panel, siz
                                  const sl_act *x, size_t t, bool first, size_t n, u_kind kind)
 {
     __m256 acc[LINEAR_TILE];
-    UNROLL
-    for (size_t i = 0; i < n; i++)
-        acc[i] = first ? _mm256_setzero_ps() : load_some(y + i * ldy, rows);
+    load_tile(acc, y, ldy, rows, n, first);
     for (size_t g = k0 / SL_GROUP; g < k1 / SL_GROUP; g++) {
         const __m256i *q = (const __m256i *)(const void *)panel;
         const float *scale = (const float *)(const void *)(panel + sizeof((u_group *)0)->q);
@@ -113,9 +111,7 @@ SL_ALWAYS_INLINE void micro_tile(float *y, size_t ldy, const uint8_t *panel, siz
                   kind);
         panel += kind.offset != U_MIDDLE ? sizeof(u_offset_group) : sizeof(u_group);
     }
-    UNROLL
-    for (size_t i = 0; i < n; i++)
-        store_some(y + i * ldy, acc[i], rows);
+    store_tile(y, ldy, acc, rows, n);
 }
 
 #define KIND(is_five, from) ((u_kind){ .five = is_five, .offset = from })
@@ -135,9 +131,7 @@ SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size
     const stored_rows rows = rows_stored(w, r0, r1, is_interleaved(f));
     const onward ahead = onward_rows(rows.row[0], w, r1, next);
     __m256 acc[LINEAR_TILE_MAX];
-    UNROLL
-    for (size_t i = 0; i < n; i++)
-        acc[i] = _mm256_setzero_ps();
+    zero_tile(acc, n);
     for (size_t g = 0, at = 0; g < x->G; g++, at += block_bytes(f)) {
         __m256i q[8];
         __m256 d, m;
@@ -145,10 +139,7 @@ SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size
         add_group(acc, q, d, m, act_group(x, t, g), n, kind_of(f));
         fetch_onward(&ahead, SL_PANEL_ROWS * at, SL_PANEL_ROWS * block_bytes(f));
     }
-    const size_t n_rows = SL_MIN(SL_PANEL_ROWS, r1 - r0);
-    UNROLL
-    for (size_t i = 0; i < n; i++)
-        store_some(y + i * ldy, acc[i], n_rows);
+    store_tile(y, ldy, acc, SL_MIN(SL_PANEL_ROWS, r1 - r0), n);
 }
 
 /* ---- few ----------------------------------------------------------------------- */
@@ -203,10 +194,7 @@ SL_ALWAYS_INLINE void load_scales(few_weights *out, const stored_rows *rows, siz
 /* ---- the table ----------------------------------------------------------------- */
 
 #define FORMAT(id)                                                                                                     \
-    static void decode_##id(void *dst, const sl_tensor *w, size_t r0, size_t r1, size_t k0, size_t k1)                 \
-    {                                                                                                                  \
-        decode(dst, w, r0, r1, k0, k1, SL_FORMAT_##id);                                                                \
-    }                                                                                                                  \
+    static DECODE_WITH(decode_##id, decode, SL_FORMAT_##id)                                                            \
     static NARROW_BY_ROWS(narrow_##id, tile_of(SL_FORMAT_##id), narrow_tile, SL_FORMAT_##id)
 #define FEW(id)                                                                                                        \
     static FEW_BY_ROWS(few_##id, load_row, load_scales, kind_of(SL_FORMAT_##id), 1, block_bytes(SL_FORMAT_##id),       \

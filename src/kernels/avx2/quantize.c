@@ -33,11 +33,11 @@ static inline void quantize_row(const sl_act *act, size_t t)
         load_group(x, row + k, n);
         const float d = act->token ? of_row : scale_of(top_bits(x));
         const __m256i q = quantize_group(x, d);
-        _mm256_storeu_si256((__m256i *)(act->q8 + at * SL_GROUP), q);
+        store_i(act->q8 + at * SL_GROUP, q);
         if (act->q16) {
             int16_t *wide = act->q16 + at * SL_GROUP;
-            _mm256_storeu_si256((__m256i *)wide, _mm256_cvtepi8_epi16(_mm256_castsi256_si128(q)));
-            _mm256_storeu_si256((__m256i *)(wide + 16), _mm256_cvtepi8_epi16(_mm256_extracti128_si256(q, 1)));
+            store_i(wide, _mm256_cvtepi8_epi16(_mm256_castsi256_si128(q)));
+            store_i(wide + 16, _mm256_cvtepi8_epi16(_mm256_extracti128_si256(q, 1)));
         }
         act->d[at] = d;
         act->dsum[at] = d * (float)sums(act->half + 2 * at, act->eight + 2 * at, q);

@@ -104,15 +104,9 @@ SL_ALWAYS_INLINE void decode(void *dst, const sl_tensor *w, size_t r0, size_t r1
     }
 }
 
-static void decode_INT4_ANY(void *dst, const sl_tensor *w, size_t r0, size_t r1, size_t k0, size_t k1)
-{
-    decode(dst, w, r0, r1, k0, k1, 4);
-}
+static DECODE_WITH(decode_INT4_ANY, decode, 4)
 
-static void decode_INT8_ANY(void *dst, const sl_tensor *w, size_t r0, size_t r1, size_t k0, size_t k1)
-{
-    decode(dst, w, r0, r1, k0, k1, 8);
-}
+static DECODE_WITH(decode_INT8_ANY, decode, 8)
 
 void sl_linear_init_avx2_any(sl_kernels *k)
 {

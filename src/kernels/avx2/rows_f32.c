@@ -197,11 +197,7 @@ SL_ALWAYS_INLINE void narrow(float *y, size_t ldy, const sl_tensor *w, size_t r0
 
 /* ---- the table ----------------------------------------------------------------- */
 
-#define DECODE(id)                                                                                                     \
-    static void decode_##id(void *dst, const sl_tensor *w, size_t r0, size_t r1, size_t k0, size_t k1)                 \
-    {                                                                                                                  \
-        decode(dst, w, r0, r1, k0, k1, SL_FORMAT_##id);                                                                \
-    }
+#define DECODE(id) static DECODE_WITH(decode_##id, decode, SL_FORMAT_##id)
 #define FORMAT(id)                                                                                                     \
     DECODE(id)                                                                                                         \
     static void narrow_##id(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const void *next,          \

@@ -104,10 +104,7 @@ SL_ALWAYS_INLINE void narrow(float *y, const sl_tensor *w, size_t r0, size_t r1,
 }
 
 #define FORMAT(id, bits, zeros)                                                                                        \
-    static void decode_##id(void *dst, const sl_tensor *w, size_t r0, size_t r1, size_t k0, size_t k1)                 \
-    {                                                                                                                  \
-        decode(dst, w, r0, r1, k0, k1, bits, zeros);                                                                   \
-    }                                                                                                                  \
+    static DECODE_WITH(decode_##id, decode, bits, zeros)                                                               \
     static void narrow_##id(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const void *next,          \
                             const sl_act *x, size_t t0, size_t t1)                                                     \
     {                                                                                                                  \

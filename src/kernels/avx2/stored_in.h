@@ -101,7 +101,7 @@ SL_ALWAYS_INLINE void load_dwords(__m256i v[4], const stored_rows *s, size_t at)
         return;
     }
     for (size_t i = 0; i < 4; i++)
-        v[i] = _mm256_loadu_si256((const __m256i *)(const void *)(s->row[0] + SL_PANEL_ROWS * (at + 4 * i)));
+        v[i] = load_i(s->row[0] + SL_PANEL_ROWS * (at + 4 * i));
 }
 
 SL_ALWAYS_INLINE void load_8_dwords(__m256i v[8], const stored_rows *s, size_t at)
@@ -114,7 +114,7 @@ SL_ALWAYS_INLINE __m256i load_dword(const stored_rows *s, size_t at)
 {
     if (!s->interleaved)
         return dwords(s->row, at);
-    return _mm256_loadu_si256((const __m256i *)(const void *)(s->row[0] + SL_PANEL_ROWS * at));
+    return load_i(s->row[0] + SL_PANEL_ROWS * at);
 }
 
 /* Half floats that are what is left over of a block's words. */
