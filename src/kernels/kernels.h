@@ -90,6 +90,7 @@ typedef void sl_turn_fn(sl_lanes *lanes, const sl_act *act, size_t t0);
 /* Weights as stored, decoded into the canonical form that `micro` multiplies. */
 #define SL_PANEL_ROWS      8
 #define SL_PANEL_GROUP_MAX 1024 /* 8 rows x 32 columns of f32 */
+#define SL_PANELS_MAX      8    /* that are decoded before they are multiplied */
 
 /* dst: the panel of rows r0..r0+8 (rows at or past `r1` repeat row r1 - 1) and columns
  * k0..k1, k0 and k1 multiples of 32 and of the format's block except k1 = K. Nothing outside rows r0..r1 is read.
@@ -97,17 +98,17 @@ typedef void sl_turn_fn(sl_lanes *lanes, const sl_act *act, size_t t0);
  * bytes. */
 typedef void sl_panel_decode_fn(void *dst, const sl_tensor *w, size_t r0, size_t r1, size_t k0, size_t k1);
 
-/* y[t][0..rows) += panel of columns k0..k1 times x rows t0..t1; rows <= 8, y[t] starts at
+/* y[t][0..rows) += panels of columns k0..k1, `stride` bytes from one to the next, times x rows t0..t1; y[t] starts at
  * y + (t - t0) * ldy. With first set, y is not read but begins at zero. */
-typedef void sl_panel_micro_fn(float *y, size_t ldy, const void *panel, size_t rows, size_t k0, size_t k1,
-                               const sl_act *x, size_t t0, size_t t1, bool first);
+typedef void sl_panel_micro_fn(float *y, size_t ldy, const void *panels, size_t stride, size_t rows, size_t k0,
+                               size_t k1, const sl_act *x, size_t t0, size_t t1, bool first);
 
 /* The same product for few tokens, straight from the stored rows r0..r1, all K; no panel is
  * written. y[t][r - r0]. The bits are those of decode + micro. `next` as for sl_linear. */
 typedef void sl_panel_narrow_fn(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const void *next,
                                 const sl_act *x, size_t t0, size_t t1);
 
-/* The same product for SL_LANES tokens: more than narrow takes, too few to pay for panels. y[lane][r - r0], bits as
+/* The same product for SL_LANES tokens, which are too few to pay for panels. y[lane][r - r0], bits as
  * above. lanes [ceil(w->cols / 32)] */
 typedef void sl_panel_few_fn(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const void *next,
                              const sl_lanes *lanes);
@@ -122,10 +123,9 @@ typedef struct sl_panel {
     sl_panel_decode_fn *decode;
     sl_panel_micro_fn *micro;
     sl_panel_narrow_fn *narrow; /* optional */
-    size_t narrow_max;          /* largest T for narrow; 0 without one */
-    sl_panel_few_fn *few;       /* optional; fewer tokens cost it as much, and panels less */
-    bool together;              /* lines of the cache hold rows of several panels: those are decoded one after another,
-                                 * however few tokens there are */
+    size_t narrow_max;          /* largest T for narrow, where `few` does not take it; 0 without one */
+    sl_panel_few_fn *few;       /* optional */
+    size_t few_panels;          /* that are decoded before they are multiplied, however few the tokens; 0: one */
 } sl_panel;
 
 /* ---- rows -------------------------------------------------------------------- */

@@ -1,16 +1,16 @@
 /* linear.c - the one matrix path, y = x W^T, for every weight format and ISA.
  *
- * One token or a tile of them: `narrow` streams the stored rows through registers. SL_LANES, where there is `few`:
- * rows are bytes for a moment, and tokens lanes. Else panels are decoded into scratch and all tokens pass over them in
- * blocks:
+ * One token or a tile of them: `narrow` streams the stored rows through registers. SL_LANES, where there is `few`: the
+ * tokens are turned, so that those of a group lie side by side. Else panels are decoded into scratch and all tokens
+ * pass over them in blocks:
  *
  *   for 8 or 64 rows:  for a block of columns:  decode 1 or 8 panels
- *                                               for 12 tokens:  for each panel:  micro
+ *                                               for 12 tokens:  micro
  *
  * One panel at a time stays in L1, and while it is decoded the stored bytes of the next one
  * are fetched: up to some dozens of tokens memory is what limits. With many tokens the
- * activations no longer fit L2, and 8 panels there share each pass over them; so they do where lines of the cache hold
- * rows of several panels.
+ * activations no longer fit L2, and 8 panels there share each pass over them. How many panel types want with few tokens
+ * (few_panels) is theirs to say: `micro` may multiply two at once.
  *
  * Nothing here adds numbers, so the bits of an element depend on the panel type alone:
  * the block of columns is the panel's own (k_block), never a function of the tokens. */
@@ -21,8 +21,7 @@
 #include "quant/blocks.h"
 #include "quant/interleave.h"
 
-#define PANELS_MAX  8   /* of one row block */
-#define TOKENS_FEW  48  /* up to here one panel at a time */
+#define TOKENS_FEW  48  /* up to here as few panels at a time as the type allows */
 #define TOKEN_BLOCK 12  /* whole register tiles of 3 and of 4 tokens */
 #define PIECE       256 /* columns of one decode */
 
@@ -40,7 +39,7 @@ static bool is_few(const sl_panel *p, size_t T)
 unsigned sl_linear_needs(const sl_kernels *k, sl_act_type act, sl_format format, size_t T)
 {
     const sl_panel *p = &k->panel[format][act];
-    if (T <= p->narrow_max)
+    if (T <= p->narrow_max && !is_few(p, T))
         return p->narrow_needs;
     /* A large step may still come here in small pieces: the few tokens of one expert. */
     return p->needs | (p->narrow_max ? p->narrow_needs : 0) | (is_few(p, T) ? SL_NEED_LANES : 0);
@@ -56,18 +55,19 @@ static blocks choose_blocks(const sl_kernels *k, const sl_panel *p, size_t K, si
     const size_t all = sl_round_up(K, SL_GROUP);
     blocks b = { .cols = p->k_block ? SL_MIN(p->k_block, all) : all };
     b.panel_bytes = b.cols / SL_GROUP * p->group_bytes;
-    b.panels = T <= TOKENS_FEW && !p->together ? 1 : SL_MAX(1, SL_MIN(PANELS_MAX, k->panels_bytes / b.panel_bytes));
+    const size_t most = T > TOKENS_FEW ? SL_PANELS_MAX : SL_MAX(p->few_panels, 1);
+    b.panels = SL_MAX(1, SL_MIN(most, k->panels_bytes / b.panel_bytes));
     return b;
 }
 
-/* Decode one panel in pieces, and after each ask for as much of the next 8 rows, which lie in one piece: so the bus is
- * busy throughout, and memory is read in its order. */
-static void decode_ahead(const sl_panel *p, char *panel, const sl_tensor *w, size_t r, size_t r1, const void *next,
-                         size_t k0, size_t k1)
+/* Decode one panel in pieces, and after each ask for as much of 8 rows, which lie in one piece and begin `by` further
+ * on: so the bus is busy throughout, and memory is read in its order. */
+static void decode_ahead(const sl_panel *p, char *panel, const sl_tensor *w, size_t r, size_t r1, size_t by,
+                         const void *next, size_t k0, size_t k1)
 {
-    const char *ahead = (const char *)w->data + (r + SL_PANEL_ROWS) * w->row_bytes;
-    if (next && r + SL_PANEL_ROWS >= r1)
-        ahead = next;
+    const char *ahead = (const char *)w->data + (r + by) * w->row_bytes;
+    if (next && r + by >= r1)
+        ahead = (const char *)next + (r + by - r1) * w->row_bytes;
     for (size_t k = k0; k < k1; k += PIECE) {
         const size_t end = SL_MIN(k1, k + PIECE);
         p->decode(panel + (k - k0) / SL_GROUP * p->group_bytes, w, r, r1, k, end);
@@ -88,13 +88,11 @@ static void wide(const sl_kernels *k, const sl_panel *p, float *y, size_t ldy, c
             const size_t k1 = SL_MIN(w->cols, k0 + b.cols);
             char *panel = scratch;
             for (size_t r = rb; r < rb1; r += SL_PANEL_ROWS, panel += b.panel_bytes)
-                decode_ahead(p, panel, w, r, r1, next, k0, k1);
+                decode_ahead(p, panel, w, r, r1, rows, next, k0, k1);
             for (size_t t = t0; t < t1; t += TOKEN_BLOCK) {
                 const size_t te = SL_MIN(t1, t + TOKEN_BLOCK);
-                panel = scratch;
-                for (size_t r = rb; r < rb1; r += SL_PANEL_ROWS, panel += b.panel_bytes)
-                    p->micro(y + (t - t0) * ldy + (r - r0), ldy, panel, SL_MIN(SL_PANEL_ROWS, rb1 - r), k0, k1, x, t,
-                             te, k0 == 0);
+                p->micro(y + (t - t0) * ldy + (rb - r0), ldy, scratch, b.panel_bytes, rb1 - rb, k0, k1, x, t, te,
+                         k0 == 0);
             }
         }
     }
@@ -124,10 +122,10 @@ void sl_linear(const sl_kernels *k, sl_act_type act, float *y, size_t ldy, const
         rounded.ldf = x->K;
         x = &rounded;
     }
-    if (t1 - t0 <= p->narrow_max)
-        p->narrow(y, ldy, w, r0, r1, next, x, t0, t1);
-    else if (is_few(p, t1 - t0))
+    if (is_few(p, t1 - t0))
         few(k, p, y, ldy, w, r0, r1, next, x, t0, scratch);
+    else if (t1 - t0 <= p->narrow_max)
+        p->narrow(y, ldy, w, r0, r1, next, x, t0, t1);
     else
         wide(k, p, y, ldy, w, r0, r1, next, x, t0, t1, scratch);
 }

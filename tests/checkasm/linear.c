@@ -542,7 +542,7 @@ static void same_blocks(ca *c, const product *p, size_t block)
     for (size_t k0 = 0; k0 < s->K; k0 += block) {
         const size_t k1 = SL_MIN(s->K, k0 + block);
         panel->decode(p->scratch, &p->w, r, s->R, k0, k1);
-        panel->micro(y, SL_PANEL_ROWS, p->scratch, rows, k0, k1, &x, 0, s->T, k0 == 0);
+        panel->micro(y, SL_PANEL_ROWS, p->scratch, 0, rows, k0, k1, &x, 0, s->T, k0 == 0);
     }
     for (size_t t = 0; t < s->T; t++)
         ca_same(c, "by blocks of columns", y + t * SL_PANEL_ROWS, p->y + t * p->ldy + r, rows, sizeof *y);

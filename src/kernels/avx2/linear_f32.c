@@ -81,11 +81,14 @@ static void micro_block(float *y, size_t ldy, const float *panel, size_t rows, c
         store_some(y + j * ldy, reduce8(lanes + j * SL_PANEL_ROWS), rows);
 }
 
-void sl_micro_f32_avx2(float *y, size_t ldy, const void *panel, size_t rows, size_t k0, size_t k1, const sl_act *x,
-                       size_t t0, size_t t1, bool first)
+void sl_micro_f32_avx2(float *y, size_t ldy, const void *panels, size_t stride, size_t rows, size_t k0, size_t k1,
+                       const sl_act *x, size_t t0, size_t t1, bool first)
 {
+    const char *panel = panels;
     assert(first && k0 == 0 && k1 == x->K);
     (void)first, (void)k0, (void)k1;
-    for (size_t t = t0; t < t1; t += TOKENS)
-        micro_block(y + (t - t0) * ldy, ldy, panel, rows, x, t, SL_MIN(TOKENS, t1 - t));
+    for (size_t r = 0; r < rows; r += SL_PANEL_ROWS, panel += stride)
+        for (size_t t = t0; t < t1; t += TOKENS)
+            micro_block(y + (t - t0) * ldy + r, ldy, (const float *)(const void *)panel,
+                        SL_MIN(SL_PANEL_ROWS, rows - r), x, t, SL_MIN(TOKENS, t1 - t));
 }

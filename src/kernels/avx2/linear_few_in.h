@@ -1,6 +1,7 @@
-/* linear_few_in.h - 8 tokens times stored weights without sign of 4 or 5 bits.
+/* linear_few_in.h - 8 tokens (sl_lanes) times stored weights without sign of 4 or 5 bits.
  *
- * Tokens are the lanes (sl_lanes). Rows then need no transposing: 32 weights of a row become 32 bytes one after
+ * Interleaved rows are lanes as ever, and the tokens' words, which then lie side by side, are broadcast. Of other rows,
+ * which would have to be transposed, tokens are the lanes: 32 weights of a row become 32 bytes one after
  * another, in memory that stays in L1, and 8 of them at a time, broadcast, which is a load and nothing else, meet 4
  * tokens and then the other 4. The activations of a group are 8 registers while 8 rows pass; the rows' results, a
  * vector each, wait in L1. What the next group of rows holds is decoded meanwhile, two rows before two are multiplied:
@@ -128,5 +129,19 @@ SL_ALWAYS_INLINE void few_store(float *y, size_t ldy, float acc[SL_PANEL_ROWS][S
             few_store(y, ldy, acc, SL_MIN(SL_PANEL_ROWS, r1 - r));                                                     \
         }                                                                                                              \
     }
+
+/* A sl_panel_few_fn of interleaved rows; what follows `tile` are its last arguments. */
+#define FEW_BY_TILES(name, tile, ...)                                                                                  \
+    void name(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const void *next, const sl_lanes *lanes) \
+    {                                                                                                                  \
+        for (size_t r = r0; r < r1; r += SL_PANEL_ROWS, y += SL_PANEL_ROWS)                                            \
+            tile(y, ldy, w, r, r1, next, NULL, 0, SL_LANES, lanes, __VA_ARGS__);                                       \
+    }
+
+/* Group g of a tile's tokens: SL_LANES are lanes [G], fewer are rows of x from t on. n is a constant. */
+SL_ALWAYS_INLINE act_at act_of(const sl_act *x, size_t t, size_t n, const sl_lanes *lanes, size_t g)
+{
+    return n == SL_LANES ? act_lanes(lanes + g) : act_group(x, t, g);
+}
 
 #endif

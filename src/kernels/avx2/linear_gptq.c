@@ -391,7 +391,7 @@ FORMAT(AWQ4)
 static sl_panel panel(sl_panel_decode_fn *decode, sl_panel_narrow_fn *narrow_fn)
 {
     sl_panel p = u_panel((u_kind){ .offset = U_ZEROS }, decode, narrow_fn, NARROW_MAX, NULL);
-    p.together = true;
+    p.few_panels = SL_PANELS_MAX; /* lines of the cache hold rows of several panels */
     return p;
 }
 

@@ -129,21 +129,41 @@ SL_ALWAYS_INLINE void fetch_onward(const onward *o, size_t at, size_t n)
 }
 
 #define LINEAR_TILE     4 /* tokens that share the loads of one panel, or of one stored group in registers */
-#define LINEAR_TILE_MAX 8 /* where a group costs so little that their results may wait in memory */
+#define LINEAR_TILE_MAX 8 /* results of 8 rows each: where a group costs so little that they may wait in memory */
 
-/* Where the tokens of a tile and one group lie in sl_act. */
+/* Where the tokens of a tile and one group lie: in sl_act, or `turned` in a sl_lanes. */
 typedef struct act_at {
     const int8_t *q;
     const float *d, *dsum;
-    const int16_t *half, *eight; /* two for each group */
+    const int16_t *half, *eight; /* two for each group; lanes have no half */
     size_t ldq, ldg;             /* from one token to the next */
+    bool turned;                 /* a constant where these functions are inlined */
 } act_at;
 
 SL_ALWAYS_INLINE act_at act_group(const sl_act *x, size_t t, size_t g)
 {
     const size_t i = t * x->G + g;
-    return (act_at){ x->q8 + i * SL_GROUP, x->d + i,        x->dsum + i, x->half + 2 * i,
-                     x->eight + 2 * i,     x->G * SL_GROUP, x->G };
+    return (act_at){ .q = x->q8 + i * SL_GROUP,
+                     .d = x->d + i,
+                     .dsum = x->dsum + i,
+                     .half = x->half + 2 * i,
+                     .eight = x->eight + 2 * i,
+                     .ldq = x->G * SL_GROUP,
+                     .ldg = x->G };
+}
+
+SL_ALWAYS_INLINE act_at act_lanes(const sl_lanes *x)
+{
+    return (act_at){ .q = x->q[0][0][0], .d = x->d, .dsum = x->dsum, .eight = x->eight[0], .ldg = 1, .turned = true };
+}
+
+/* Elements 4i .. 4i+3 of token t, broadcast. */
+SL_ALWAYS_INLINE __m256i act_word(act_at x, size_t t, size_t i)
+{
+    if (!x.turned)
+        return broadcast4(x.q + t * x.ldq + 4 * i);
+    const size_t place = i / 2 * 8 + t / 2 % 2 * 4 + t / 4 * 2 + t % 2; /* of 8 elements, in sl_lanes.q */
+    return broadcast4(x.q + 8 * place + i % 2 * 4);
 }
 
 /* The results of n tokens times 8 rows, of which `rows` are there: begun at 0, or taken up again, and put down. n is a
@@ -177,38 +197,64 @@ SL_ALWAYS_INLINE void store_tile(float *y, size_t ldy, const __m256 *acc, size_t
         decode(dst, w, r0, r1, k0, k1, __VA_ARGS__);                                                                   \
     }
 
-/* A sl_panel_micro_fn. */
-#define MICRO_BY_TILES(name, tile, ...)                                                                                \
-    void name(float *y, size_t ldy, const void *panel, size_t rows, size_t k0, size_t k1, const sl_act *x, size_t t0,  \
-              size_t t1, bool first)                                                                                   \
+/* Tokens t0..t1 in tiles, each by tile(y, ldy, ..., t, first, n, ...). */
+#define TILES_OF_TOKENS(tile, y, ...)                                                                                  \
     {                                                                                                                  \
         size_t t = t0;                                                                                                 \
-        for (; t + LINEAR_TILE <= t1; t += LINEAR_TILE, y += LINEAR_TILE * ldy)                                        \
-            tile(y, ldy, panel, rows, k0, k1, x, t, first, LINEAR_TILE, ##__VA_ARGS__);                                \
+        float *to = y;                                                                                                 \
+        for (; t + LINEAR_TILE <= t1; t += LINEAR_TILE, to += LINEAR_TILE * ldy)                                       \
+            tile(to, ldy, panel, rows_here, k0, k1, x, t, first, LINEAR_TILE, ##__VA_ARGS__);                          \
         switch (t1 - t) {                                                                                              \
         case 3:                                                                                                        \
-            tile(y, ldy, panel, rows, k0, k1, x, t, first, 3, ##__VA_ARGS__);                                          \
+            tile(to, ldy, panel, rows_here, k0, k1, x, t, first, 3, ##__VA_ARGS__);                                    \
             break;                                                                                                     \
         case 2:                                                                                                        \
-            tile(y, ldy, panel, rows, k0, k1, x, t, first, 2, ##__VA_ARGS__);                                          \
+            tile(to, ldy, panel, rows_here, k0, k1, x, t, first, 2, ##__VA_ARGS__);                                    \
             break;                                                                                                     \
         case 1:                                                                                                        \
-            tile(y, ldy, panel, rows, k0, k1, x, t, first, 1, ##__VA_ARGS__);                                          \
+            tile(to, ldy, panel, rows_here, k0, k1, x, t, first, 1, ##__VA_ARGS__);                                    \
             break;                                                                                                     \
         default:                                                                                                       \
             break;                                                                                                     \
         }                                                                                                              \
     }
 
-/* A sl_panel_narrow_fn, 8 rows after another, for tiles of `most` tokens (LINEAR_TILE, LINEAR_TILE_MAX). */
-#define NARROW_BY_ROWS(name, most, tile, ...)                                                                          \
+/* A sl_panel_micro_fn, one panel after another. */
+#define MICRO_BY_TILES(name, tile, ...)                                                                                \
+    void name(float *y, size_t ldy, const void *panels, size_t stride, size_t rows, size_t k0, size_t k1,              \
+              const sl_act *x, size_t t0, size_t t1, bool first)                                                       \
+    {                                                                                                                  \
+        const uint8_t *panel = panels;                                                                                 \
+        for (size_t r = 0; r < rows; r += SL_PANEL_ROWS, panel += stride) {                                            \
+            const size_t rows_here = SL_MIN(SL_PANEL_ROWS, rows - r);                                                  \
+            TILES_OF_TOKENS(tile, y + r, ##__VA_ARGS__)                                                                \
+        }                                                                                                              \
+    }
+
+/* The same for a tile that takes one panel or two. */
+#define MICRO_BY_PAIRS(name, tile, ...)                                                                                \
+    void name(float *y, size_t ldy, const void *panels, size_t stride, size_t rows, size_t k0, size_t k1,              \
+              const sl_act *x, size_t t0, size_t t1, bool first)                                                       \
+    {                                                                                                                  \
+        const uint8_t *panel = panels;                                                                                 \
+        for (size_t r = 0; r < rows; r += 2 * SL_PANEL_ROWS, panel += 2 * stride) {                                    \
+            const size_t rows_here = SL_MIN(2 * SL_PANEL_ROWS, rows - r);                                              \
+            if (rows_here > SL_PANEL_ROWS)                                                                             \
+                TILES_OF_TOKENS(tile, y + r, stride, 2, ##__VA_ARGS__)                                                 \
+            else                                                                                                       \
+                TILES_OF_TOKENS(tile, y + r, stride, 1, ##__VA_ARGS__)                                                 \
+        }                                                                                                              \
+    }
+
+/* A sl_panel_narrow_fn, 8 rows after another. */
+#define NARROW_BY_ROWS(name, tile, ...)                                                                                \
     void name(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const void *next, const sl_act *x,       \
               size_t t0, size_t t1)                                                                                    \
     {                                                                                                                  \
         for (size_t r = r0; r < r1; r += SL_PANEL_ROWS, y += SL_PANEL_ROWS)                                            \
             for (size_t t = t0, n; t < t1; t += n) {                                                                   \
                 float *to = y + (t - t0) * ldy;                                                                        \
-                n = t1 - t == (most) ? (most) : SL_MIN(t1 - t, (size_t)LINEAR_TILE);                                   \
+                n = SL_MIN(t1 - t, (size_t)LINEAR_TILE);                                                               \
                 switch (n) {                                                                                           \
                 case 1:                                                                                                \
                     tile(to, ldy, w, r, r1, next, x, t, 1, ##__VA_ARGS__);                                             \
@@ -219,12 +265,8 @@ SL_ALWAYS_INLINE void store_tile(float *y, size_t ldy, const __m256 *acc, size_t
                 case 3:                                                                                                \
                     tile(to, ldy, w, r, r1, next, x, t, 3, ##__VA_ARGS__);                                             \
                     break;                                                                                             \
-                case LINEAR_TILE:                                                                                      \
-                    tile(to, ldy, w, r, r1, next, x, t, LINEAR_TILE, ##__VA_ARGS__);                                   \
-                    break;                                                                                             \
                 default:                                                                                               \
-                    if ((most) > LINEAR_TILE)                                                                          \
-                        tile(to, ldy, w, r, r1, next, x, t, most, ##__VA_ARGS__);                                      \
+                    tile(to, ldy, w, r, r1, next, x, t, LINEAR_TILE, ##__VA_ARGS__);                                   \
                     break;                                                                                             \
                 }                                                                                                      \
             }                                                                                                          \

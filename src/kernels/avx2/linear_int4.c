@@ -101,7 +101,7 @@ SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size
 
 #define FORMAT(id, zeros)                                                                                              \
     static DECODE_WITH(decode_##id, decode, zeros)                                                                     \
-    static NARROW_BY_ROWS(narrow_##id, LINEAR_TILE, narrow_tile, zeros)
+    static NARROW_BY_ROWS(narrow_##id, narrow_tile, zeros)
 FORMAT(INT4, false)
 FORMAT(INT4_ZP, true)
 #undef FORMAT

@@ -99,16 +99,17 @@ SL_ALWAYS_INLINE void decode_k(void *dst, const sl_tensor *w, size_t r0, size_t 
     }
 }
 
-/* n tokens x 8 rows, asking for later ones on the way. */
+/* n tokens x 8 rows, asking for later ones on the way. lanes: as in act_of. */
 SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const void *next,
-                                  const sl_act *x, size_t t, size_t n, bool five, bool interleaved)
+                                  const sl_act *x, size_t t, size_t n, const sl_lanes *lanes, bool five,
+                                  bool interleaved)
 {
     const u_kind kind = { .five = five, .offset = U_MINIMA };
     const stored_rows rows = rows_stored(w, r0, r1, interleaved);
     const onward ahead = onward_rows(rows.row[0], w, r1, next);
-    __m256 acc[LINEAR_TILE];
+    __m256 acc[LINEAR_TILE_MAX];
     zero_tile(acc, n);
-    for (size_t s = 0, at = 0; s < x->K / SL_SUPER; s++, at += k_bytes(five)) {
+    for (size_t s = 0, at = 0; s < w->cols / SL_SUPER; s++, at += k_bytes(five)) {
         const k_scales scales = load_scales(&rows, at);
         __m256i v[8], high[8] = { 0 }, q[8];
         load_high(high, &rows, at, five);
@@ -122,7 +123,7 @@ SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size
                 const __m256 d = _mm256_mul_ps(scales.d, byte_of(scales.scale[half], j));
                 const __m256 m = _mm256_mul_ps(scales.dmin, byte_of(scales.minimum[half], j));
                 pick_group(q, v, high, j, five);
-                add_group(acc, q, d, m, act_group(x, t, 8 * s + 4 * half + j), n, kind);
+                add_group(acc, q, d, m, act_of(x, t, n, lanes, 8 * s + 4 * half + j), n, kind);
             }
         }
     }
@@ -159,7 +160,7 @@ SL_ALWAYS_INLINE void load_row_scales(few_weights *out, const stored_rows *rows,
 
 #define FORMAT(id, five, interleaved)                                                                                  \
     static DECODE_WITH(decode_##id, decode_k, five, interleaved)                                                       \
-    static NARROW_BY_ROWS(narrow_##id, LINEAR_TILE, narrow_tile, five, interleaved)
+    static NARROW_BY_ROWS(narrow_##id, narrow_tile, NULL, five, interleaved)
 #define FEW(id, five)                                                                                                  \
     static FEW_BY_ROWS(few_##id, load_row, load_row_scales, ((u_kind){ five, U_MINIMA }), SL_SUPER / SL_GROUP,         \
                        k_bytes(five), five)
@@ -169,14 +170,15 @@ FORMAT(Q5_K, true, false)
 FORMAT(Q5_K_R8, true, true)
 FEW(Q4_K, false)
 FEW(Q5_K, true)
+static FEW_BY_TILES(few_Q4_K_R8, narrow_tile, false, true) /* of Q5_K, panels are faster: 8 more registers wait */
 #undef FORMAT
 #undef FEW
 
-void sl_linear_init_avx2_k(sl_kernels *k)
+    void sl_linear_init_avx2_k(sl_kernels *k)
 {
     const u_kind four = { .offset = U_MINIMA }, five = { .five = true, .offset = U_MINIMA };
     k->panel[SL_FORMAT_Q4_K][SL_ACT_Q8] = u_panel(four, decode_Q4_K, narrow_Q4_K, LINEAR_TILE, few_Q4_K);
-    k->panel[SL_FORMAT_Q4_K_R8][SL_ACT_Q8] = u_panel(four, decode_Q4_K_R8, narrow_Q4_K_R8, LINEAR_TILE, NULL);
+    k->panel[SL_FORMAT_Q4_K_R8][SL_ACT_Q8] = u_panel(four, decode_Q4_K_R8, narrow_Q4_K_R8, LINEAR_TILE, few_Q4_K_R8);
     k->panel[SL_FORMAT_Q5_K][SL_ACT_Q8] = u_panel(five, decode_Q5_K, narrow_Q5_K, LINEAR_TILE, few_Q5_K);
     k->panel[SL_FORMAT_Q5_K_R8][SL_ACT_Q8] = u_panel(five, decode_Q5_K_R8, narrow_Q5_K_R8, LINEAR_TILE, NULL);
 }

@@ -93,7 +93,7 @@ SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size
 
 #define FORMAT(id)                                                                                                     \
     static DECODE_WITH(decode_##id, decode, SL_FORMAT_##id)                                                            \
-    static NARROW_BY_ROWS(narrow_##id, LINEAR_TILE, narrow_tile, SL_FORMAT_##id)
+    static NARROW_BY_ROWS(narrow_##id, narrow_tile, SL_FORMAT_##id)
 FORMAT(IQ4_NL)
 FORMAT(IQ4_NL_R8)
 FORMAT(IQ4_XS)

@@ -78,7 +78,7 @@ SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size
     store_tile(y, ldy, acc, SL_MIN(SL_PANEL_ROWS, r1 - r0), n);
 }
 
-static NARROW_BY_ROWS(narrow, LINEAR_TILE, narrow_tile)
+static NARROW_BY_ROWS(narrow, narrow_tile)
 
 /* ---- f32 activations --------------------------------------------------------------- */
 

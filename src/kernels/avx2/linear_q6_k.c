@@ -171,7 +171,7 @@ SL_ALWAYS_INLINE void decode(void *dst, const sl_tensor *w, size_t r0, size_t r1
 
 #define FORMAT(id, interleaved)                                                                                        \
     static DECODE_WITH(decode_##id, decode, interleaved)                                                               \
-    static NARROW_BY_ROWS(narrow_##id, LINEAR_TILE, narrow_tile, interleaved)
+    static NARROW_BY_ROWS(narrow_##id, narrow_tile, interleaved)
 FORMAT(Q6_K, false)
 FORMAT(Q6_K_R8, true)
 #undef FORMAT

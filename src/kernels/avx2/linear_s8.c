@@ -50,7 +50,7 @@ MICRO_BY_TILES(sl_micro_s8_avx2, micro_tile)
 
 #define FORMAT(id, interleaved)                                                                                        \
     static DECODE_WITH(decode_##id, decode, interleaved)                                                               \
-    static NARROW_BY_ROWS(narrow_##id, LINEAR_TILE, narrow_tile, interleaved)
+    static NARROW_BY_ROWS(narrow_##id, narrow_tile, interleaved)
 FORMAT(Q8_0, false)
 FORMAT(Q8_0_R8, true)
 #undef FORMAT

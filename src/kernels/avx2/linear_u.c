@@ -31,12 +31,6 @@ SL_ALWAYS_INLINE bool has_minima(sl_format f)
     return kind_of(f).offset == U_MINIMA;
 }
 
-/* Tokens at once, of stored rows. */
-SL_ALWAYS_INLINE size_t tile_of(sl_format f)
-{
-    return is_interleaved(f) ? LINEAR_TILE_MAX : LINEAR_TILE;
-}
-
 /* d, then m, then 32 fifth bits, then the nibbles. */
 SL_ALWAYS_INLINE size_t offset_of_q(sl_format f)
 {
@@ -98,45 +92,58 @@ SL_ALWAYS_INLINE void decode(void *dst, const sl_tensor *w, size_t r0, size_t r1
     }
 }
 
+/* n tokens x `rows` rows of one panel, or of two, the second behind the first. */
 SL_ALWAYS_INLINE void micro_tile(float *y, size_t ldy, const uint8_t *panel, size_t rows, size_t k0, size_t k1,
-                                 const sl_act *x, size_t t, bool first, size_t n, u_kind kind)
+                                 const sl_act *x, size_t t, bool first, size_t n, size_t stride, size_t panels,
+                                 u_kind kind)
 {
-    __m256 acc[LINEAR_TILE];
-    load_tile(acc, y, ldy, rows, n, first);
-    for (size_t g = k0 / SL_GROUP; g < k1 / SL_GROUP; g++) {
-        const __m256i *q = (const __m256i *)(const void *)panel;
-        const float *scale = (const float *)(const void *)(panel + sizeof((u_group *)0)->q);
-        add_group(acc, q, _mm256_loadu_ps(scale),
-                  kind.offset != U_MIDDLE ? _mm256_loadu_ps(scale + 8) : _mm256_setzero_ps(), act_group(x, t, g), n,
-                  kind);
-        panel += kind.offset != U_MIDDLE ? sizeof(u_offset_group) : sizeof(u_group);
+    const size_t bytes = kind.offset != U_MIDDLE ? sizeof(u_offset_group) : sizeof(u_group);
+    __m256 acc[LINEAR_TILE_MAX];
+    UNROLL
+    for (size_t p = 0; p < panels; p++)
+        load_tile(acc + p * n, y + p * SL_PANEL_ROWS, ldy, SL_MIN(SL_PANEL_ROWS, rows - p * SL_PANEL_ROWS), n, first);
+    for (size_t g = k0 / SL_GROUP; g < k1 / SL_GROUP; g++, panel += bytes) {
+        const __m256i *q[2];
+        __m256 d[2], m[2];
+        UNROLL
+        for (size_t p = 0; p < panels; p++) {
+            const uint8_t *at = panel + p * stride;
+            q[p] = (const __m256i *)(const void *)at;
+            d[p] = _mm256_loadu_ps((const float *)(const void *)(at + offsetof(u_offset_group, d)));
+            m[p] = kind.offset != U_MIDDLE
+                       ? _mm256_loadu_ps((const float *)(const void *)(at + offsetof(u_offset_group, m)))
+                       : _mm256_setzero_ps();
+        }
+        add_groups(acc, q, d, m, panels, act_group(x, t, g), n, kind);
     }
-    store_tile(y, ldy, acc, rows, n);
+    UNROLL
+    for (size_t p = 0; p < panels; p++)
+        store_tile(y + p * SL_PANEL_ROWS, ldy, acc + p * n, SL_MIN(SL_PANEL_ROWS, rows - p * SL_PANEL_ROWS), n);
 }
 
 #define KIND(is_five, from) ((u_kind){ .five = is_five, .offset = from })
-MICRO_BY_TILES(sl_micro_u4_avx2, micro_tile, KIND(false, U_MIDDLE))
-MICRO_BY_TILES(sl_micro_u4_mins_avx2, micro_tile, KIND(false, U_MINIMA))
-MICRO_BY_TILES(sl_micro_u4_zeros_avx2, micro_tile, KIND(false, U_ZEROS))
-MICRO_BY_TILES(sl_micro_u5_avx2, micro_tile, KIND(true, U_MIDDLE))
-MICRO_BY_TILES(sl_micro_u5_mins_avx2, micro_tile, KIND(true, U_MINIMA))
+MICRO_BY_PAIRS(sl_micro_u4_avx2, micro_tile, KIND(false, U_MIDDLE))
+MICRO_BY_PAIRS(sl_micro_u4_mins_avx2, micro_tile, KIND(false, U_MINIMA))
+MICRO_BY_PAIRS(sl_micro_u4_zeros_avx2, micro_tile, KIND(false, U_ZEROS))
+MICRO_BY_PAIRS(sl_micro_u5_avx2, micro_tile, KIND(true, U_MIDDLE))
+MICRO_BY_PAIRS(sl_micro_u5_mins_avx2, micro_tile, KIND(true, U_MINIMA))
 #undef KIND
 
 /* ---- narrow -------------------------------------------------------------------- */
 
-/* n tokens x 8 rows, asking for later ones on the way. */
+/* n tokens x 8 rows, asking for later ones on the way. lanes: as in act_of. */
 SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const void *next,
-                                  const sl_act *x, size_t t, size_t n, sl_format f)
+                                  const sl_act *x, size_t t, size_t n, const sl_lanes *lanes, sl_format f)
 {
     const stored_rows rows = rows_stored(w, r0, r1, is_interleaved(f));
     const onward ahead = onward_rows(rows.row[0], w, r1, next);
     __m256 acc[LINEAR_TILE_MAX];
     zero_tile(acc, n);
-    for (size_t g = 0, at = 0; g < x->G; g++, at += block_bytes(f)) {
+    for (size_t g = 0, at = 0; g < w->cols / SL_GROUP; g++, at += block_bytes(f)) {
         __m256i q[8];
         __m256 d, m;
         load_group(q, &d, &m, &rows, at, f);
-        add_group(acc, q, d, m, act_group(x, t, g), n, kind_of(f));
+        add_group(acc, q, d, m, act_of(x, t, n, lanes, g), n, kind_of(f));
         fetch_onward(&ahead, SL_PANEL_ROWS * at, SL_PANEL_ROWS * block_bytes(f));
     }
     store_tile(y, ldy, acc, SL_MIN(SL_PANEL_ROWS, r1 - r0), n);
@@ -195,26 +202,28 @@ SL_ALWAYS_INLINE void load_scales(few_weights *out, const stored_rows *rows, siz
 
 #define FORMAT(id)                                                                                                     \
     static DECODE_WITH(decode_##id, decode, SL_FORMAT_##id)                                                            \
-    static NARROW_BY_ROWS(narrow_##id, tile_of(SL_FORMAT_##id), narrow_tile, SL_FORMAT_##id)
-#define FEW(id)                                                                                                        \
+    static NARROW_BY_ROWS(narrow_##id, narrow_tile, NULL, SL_FORMAT_##id)
+#define PLAIN(id)                                                                                                      \
+    FORMAT(id)                                                                                                         \
     static FEW_BY_ROWS(few_##id, load_row, load_scales, kind_of(SL_FORMAT_##id), 1, block_bytes(SL_FORMAT_##id),       \
                        SL_FORMAT_##id)
+#define R8(id)                                                                                                         \
+    FORMAT(id##_R8)                                                                                                    \
+    static FEW_BY_TILES(few_##id##_R8, narrow_tile, SL_FORMAT_##id##_R8)
 #define U_FORMATS(X) X(Q4_0) X(Q4_1) X(Q5_0) X(Q5_1)
-#define R8(id)       FORMAT(id##_R8)
-U_FORMATS(FORMAT)
+U_FORMATS(PLAIN)
 U_FORMATS(R8)
-U_FORMATS(FEW)
 #undef FORMAT
+#undef PLAIN
 #undef R8
-#undef FEW
 
 void sl_linear_init_avx2_u(sl_kernels *k)
 {
-#define SLOTS(id)                                                                                                      \
-    k->panel[SL_FORMAT_##id][SL_ACT_Q8] =                                                                              \
-        u_panel(kind_of(SL_FORMAT_##id), decode_##id, narrow_##id, LINEAR_TILE, few_##id);                             \
-    k->panel[SL_FORMAT_##id##_R8][SL_ACT_Q8] =                                                                         \
-        u_panel(kind_of(SL_FORMAT_##id), decode_##id##_R8, narrow_##id##_R8, LINEAR_TILE_MAX, NULL);
+/* Interleaved rows are read twice for 5 to 7 tokens, rather than made panels. */
+#define SLOT(id, most)                                                                                                 \
+    k->panel[SL_FORMAT_##id][SL_ACT_Q8] = u_panel(kind_of(SL_FORMAT_##id), decode_##id, narrow_##id, most, few_##id);
+#define SLOTS(id) SLOT(id, LINEAR_TILE) SLOT(id##_R8, SL_LANES)
     U_FORMATS(SLOTS)
 #undef SLOTS
+#undef SLOT
 }

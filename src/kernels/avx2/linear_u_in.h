@@ -49,38 +49,43 @@ typedef struct u_offset_group {
 sl_panel_micro_fn sl_micro_u4_avx2, sl_micro_u4_mins_avx2, sl_micro_u4_zeros_avx2;
 sl_panel_micro_fn sl_micro_u5_avx2, sl_micro_u5_mins_avx2;
 
-/* sum[t] = exact sums of products of one group of 8 rows and n tokens. With U_MIDDLE they begin at -8 or -16 times the
- * activations of each lane: what remains is (q - 8) or (q - 16) times 16 activations, at most 32,512 (on the way the
- * additions may wrap around, which does no harm). */
-SL_ALWAYS_INLINE void sum_group(__m256i *sum, const __m256i *q, act_at x, size_t n, u_kind kind)
+/* sum[i] = exact sums of products of one group of 8 rows, which are q[i / n], and token i % n, for `panels` times 8
+ * rows. With U_MIDDLE they begin at -8 or -16 times the activations of each lane: what remains is (q - 8) or (q - 16)
+ * times 16 activations, at most 32,512 (on the way the additions may wrap around, which does no harm). */
+SL_ALWAYS_INLINE void sum_groups(__m256i *sum, const __m256i *const *q, size_t panels, act_at x, size_t n, u_kind kind)
 {
     const size_t part = kind.five ? 4 : 8;
     __m256i s[LINEAR_TILE_MAX];
-    if (kind.offset == U_MIDDLE) {
-        UNROLL
-        for (size_t t = 0; t < n; t++) {
-            const __m256i eight = broadcast4(x.eight + t * x.ldg * 2);
-            s[t] = kind.five ? _mm256_add_epi16(eight, eight) : eight;
-        }
-    }
     UNROLL
     for (size_t i = 0; i < 8; i++) {
-        const __m256i w = q[i];
+        __m256i w[2];
+        UNROLL
+        for (size_t p = 0; p < panels; p++) {
+            w[p] = q[p][i];
+            IN_ORDER(w[p]); /* loaded once, not for each token */
+        }
         UNROLL
         for (size_t t = 0; t < n; t++) {
-            const __m256i p = _mm256_maddubs_epi16(w, broadcast4(x.q + t * x.ldq + 4 * i));
-            if (i == 0 && kind.offset == U_MIDDLE)
-                s[t] = _mm256_sub_epi16(p, s[t]);
-            else
-                s[t] = i % part ? _mm256_add_epi16(s[t], p) : p;
-            IN_ORDER(s[t]);
+            const __m256i a = act_word(x, t, i);
+            UNROLL
+            for (size_t p = 0; p < panels; p++) {
+                const size_t j = p * n + t;
+                const __m256i product = _mm256_maddubs_epi16(w[p], a);
+                if (i == 0 && kind.offset == U_MIDDLE) {
+                    const __m256i eight = broadcast4(x.eight + t * x.ldg * 2);
+                    s[j] = _mm256_sub_epi16(product, kind.five ? _mm256_add_epi16(eight, eight) : eight);
+                } else {
+                    s[j] = i % part ? _mm256_add_epi16(s[j], product) : product;
+                }
+                IN_ORDER(s[j]);
+            }
         }
         if (i % part != part - 1)
             continue;
         UNROLL
-        for (size_t t = 0; t < n; t++) {
-            const __m256i wide = _mm256_madd_epi16(s[t], _mm256_set1_epi16(1));
-            sum[t] = i < part ? wide : _mm256_add_epi32(sum[t], wide);
+        for (size_t j = 0; j < panels * n; j++) {
+            const __m256i wide = _mm256_madd_epi16(s[j], _mm256_set1_epi16(1));
+            sum[j] = i < part ? wide : _mm256_add_epi32(sum[j], wide);
         }
     }
 }
@@ -92,21 +97,31 @@ SL_ALWAYS_INLINE __m256i zeros_times(__m256i z, const int16_t *half)
     return _mm256_madd_epi16(z, broadcast4(half));
 }
 
-/* One group of 8 rows times n tokens; m: minima, or the bits of zero points as in u_offset_group. n and kind are
- * constants where this is inlined. */
-SL_ALWAYS_INLINE void add_group(__m256 *acc, const __m256i *q, __m256 d, __m256 m, act_at x, size_t n, u_kind kind)
+/* One group of `panels` times 8 rows times n tokens, into acc as sum_groups; m: minima, or the bits of zero points as
+ * in u_offset_group. panels, n and kind are constants where this is inlined. */
+SL_ALWAYS_INLINE void add_groups(__m256 *acc, const __m256i *const *q, const __m256 *d, const __m256 *m, size_t panels,
+                                 act_at x, size_t n, u_kind kind)
 {
     __m256i sum[LINEAR_TILE_MAX];
-    sum_group(sum, q, x, n, kind);
+    sum_groups(sum, q, panels, x, n, kind);
     UNROLL
     for (size_t t = 0; t < n; t++) {
-        if (kind.offset == U_ZEROS)
-            sum[t] = _mm256_sub_epi32(sum[t], zeros_times(_mm256_castps_si256(m), x.half + t * x.ldg * 2));
-        const __m256 scale = _mm256_mul_ps(d, _mm256_set1_ps(x.d[t * x.ldg]));
-        acc[t] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum[t]), scale, acc[t]);
-        if (kind.offset == U_MINIMA)
-            acc[t] = _mm256_fmadd_ps(m, _mm256_set1_ps(x.dsum[t * x.ldg]), acc[t]);
+        UNROLL
+        for (size_t p = 0; p < panels; p++) {
+            const size_t j = p * n + t;
+            if (kind.offset == U_ZEROS)
+                sum[j] = _mm256_sub_epi32(sum[j], zeros_times(_mm256_castps_si256(m[p]), x.half + t * x.ldg * 2));
+            const __m256 scale = _mm256_mul_ps(d[p], _mm256_set1_ps(x.d[t * x.ldg]));
+            acc[j] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum[j]), scale, acc[j]);
+            if (kind.offset == U_MINIMA)
+                acc[j] = _mm256_fmadd_ps(m[p], _mm256_set1_ps(x.dsum[t * x.ldg]), acc[j]);
+        }
     }
+}
+
+SL_ALWAYS_INLINE void add_group(__m256 *acc, const __m256i *q, __m256 d, __m256 m, act_at x, size_t n, u_kind kind)
+{
+    add_groups(acc, &q, &d, &m, 1, x, n, kind);
 }
 
 /* A format that is decoded to the panel type of this kind. few: NULL for none. */
@@ -124,6 +139,7 @@ static inline sl_panel u_panel(u_kind kind, sl_panel_decode_fn *decode, sl_panel
                        .k_block = U_BLOCK,
                        .decode = decode,
                        .micro = (kind.five ? five : four)[kind.offset],
+                       .few_panels = 2,
                        .narrow = narrow,
                        .narrow_max = narrow_max,
                        .few = few };

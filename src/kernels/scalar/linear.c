@@ -31,13 +31,20 @@ static void decode_f32(void *dst, const sl_tensor *w, size_t r0, size_t r1, size
         }
 }
 
-static void micro_f32(float *y, size_t ldy, const void *panel, size_t rows, size_t k0, size_t k1, const sl_act *x,
-                      size_t t0, size_t t1, bool first)
+/* That of row r. */
+static const void *panel_of(const void *panels, size_t stride, size_t r)
+{
+    return (const char *)panels + r / SL_PANEL_ROWS * stride;
+}
+
+static void micro_f32(float *y, size_t ldy, const void *panels, size_t stride, size_t rows, size_t k0, size_t k1,
+                      const sl_act *x, size_t t0, size_t t1, bool first)
 {
     for (size_t t = t0; t < t1; t++, y += ldy) {
         const float *a = x->f32 + t * x->ldf + k0;
         for (size_t r = 0; r < rows; r++) {
-            const float *b = (const float *)panel + r * SL_GROUP;
+            const float *b = panel_of(panels, stride, r);
+            b += r % SL_PANEL_ROWS * SL_GROUP;
             float acc = first ? 0.0f : y[r];
             for (size_t i = 0; i < k1 - k0; i++)
                 acc += b[i / SL_GROUP * SL_GROUP * SL_PANEL_ROWS + i % SL_GROUP] * a[i];
@@ -58,12 +65,13 @@ static void decode_groups(void *dst, const sl_tensor *w, size_t r0, size_t r1, s
             quant->group(out++, w, SL_MIN(r0 + i, r1 - 1), g);
 }
 
-static void micro_groups(float *y, size_t ldy, const void *panel, size_t rows, size_t k0, size_t k1, const sl_act *x,
-                         size_t t0, size_t t1, bool first)
+static void micro_groups(float *y, size_t ldy, const void *panels, size_t stride, size_t rows, size_t k0, size_t k1,
+                         const sl_act *x, size_t t0, size_t t1, bool first)
 {
     for (size_t t = t0; t < t1; t++, y += ldy) {
         for (size_t r = 0; r < rows; r++) {
-            const sl_quant_group *b = (const sl_quant_group *)panel + r;
+            const sl_quant_group *b = panel_of(panels, stride, r);
+            b += r % SL_PANEL_ROWS;
             float acc = first ? 0.0f : y[r];
             for (size_t g = k0 / SL_GROUP; g < k1 / SL_GROUP; g++, b += SL_PANEL_ROWS) {
                 const int8_t *a = x->q8 + (t * x->G + g) * SL_GROUP;
