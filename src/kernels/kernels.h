@@ -160,7 +160,7 @@ typedef enum sl_kv_type {
 
 /* How the keys of a head lie. */
 typedef enum sl_kv_layout {
-    SL_KV_GROUPED, /* [C/g][P][g] */
+    SL_KV_GROUPED, /* [P/8][C/g][8][g] */
     SL_KV_TOKEN,   /* [P][C], as one would write it down; kept to compare with */
     SL_KV_LAYOUT_COUNT
 } sl_kv_layout;
@@ -171,10 +171,13 @@ static inline size_t sl_kv_group(sl_kv_type type)
     return type == SL_KV_INT8 ? 4 : type == SL_KV_BF16 ? 2 : 1;
 }
 
+/* Tokens of a grouped page that lie in one piece: a key that is written, and few that are read, touch few lines. */
+#define SL_KV_BLOCK 8
+
 /* One head of one page.
- *   K  [C/g][P][g]  so that scores of neighbouring tokens are neighbouring sums;
- *                   g = 1 (f32, f16), 2 (bf16, the ISA's pair) or 4 (int8; C/g is rounded up, and
- *                   what a token's key lacks there is zero); or [P][C] in the token layout. C is even
+ *   K  [P/8][C/g][8][g]  so that scores of neighbouring tokens are neighbouring sums;
+ *                        g = 1 (f32, f16), 2 (bf16, the ISA's pair) or 4 (int8; C/g is rounded up, and what a token's
+ *                        key lacks there is zero); or [P][C] in the token layout. C is even
  *   V  [P][C]
  * int8: a number x is about scale[token] * q, q within -127..127; the scales [P] lie right behind
  * the P * C numbers (C rounded up to 4), so that a load may read on past the last of them.

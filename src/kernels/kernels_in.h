@@ -30,8 +30,10 @@ static inline float sl_power_from(float d)
 /* Where element c of token j lies in a page of keys. */
 static inline size_t sl_kv_k_index(sl_kv_layout layout, sl_kv_type type, const sl_kv_head *h, size_t j, size_t c)
 {
-    const size_t g = sl_kv_group(type);
-    return layout == SL_KV_TOKEN ? j * h->C + c : (c / g * h->P + j) * g + c % g;
+    const size_t g = sl_kv_group(type), B = SL_KV_BLOCK;
+    if (layout == SL_KV_TOKEN)
+        return j * h->C + c;
+    return ((j / B * sl_div_up(h->C, g) + c / g) * B + j % B) * g + c % g;
 }
 
 void sl_kernels_init_scalar(sl_kernels *k);

@@ -68,12 +68,14 @@ static inline sl_kv_head page_new(ca *c, sl_kv_type type, size_t P, size_t C)
     return h;
 }
 
-/* keys [C/g][P][g]; values, and keys in the token layout, [P][C] */
+/* keys [P/8][C/g][8][g]; values, and keys in the token layout, [P][C] */
 static inline size_t page_index(const sl_kv_head *h, sl_kv_type type, page_kind kind, size_t token, size_t channel)
 {
     static const size_t group[] = { [SL_KV_F32] = 1, [SL_KV_F16] = 1, [SL_KV_BF16] = 2, [SL_KV_INT8] = 4 };
     const size_t g = group[type];
-    return kind != PAGE_KEYS ? token * h->C + channel : channel / g * h->P * g + token * g + channel % g;
+    if (kind != PAGE_KEYS)
+        return token * h->C + channel;
+    return token / 8 * ((h->C + g - 1) / g * g) * 8 + channel / g * 8 * g + token % 8 * g + channel % g;
 }
 
 /* int8: the number of a head with scale d. */

@@ -87,7 +87,7 @@ SL_ALWAYS_INLINE void strip(b_kind kind, size_t rows, const job *j, const b_view
     job second = *j;
     second.a += 2 * j->lda;
     second.out += 2 * j->ldo;
-    const b_view fetched = { b->data, b->ld, NULL };
+    const b_view fetched = { b->data, b->ld, b->block, NULL };
     for (; rows <= 4 && x + 32 <= width; x += 32) {
         tile(kind, rows < 2 ? rows : 2, 4, j, b, x, NULL);
         if (rows > 2)
@@ -195,7 +195,7 @@ SL_ALWAYS_INLINE void many_rows(b_kind kind, const job *j, size_t R, const uint3
             else
                 pack(kind, buf, b, j->k1, k0, k1, x, &lo, &hi);
             /* b[k] is buf[k - k0]: count k from k0 on */
-            const b_view packed = { .data = (const uint8_t *)buf, .ld = PACK_X };
+            const b_view packed = { .data = (const uint8_t *)buf, .ld = PACK_X, .block = SL_KV_BLOCK };
             for (size_t r = 0, rows; r < R; r += rows) {
                 uint32_t left[ROW_BLOCK];
                 rows = next_block(R - r);
@@ -220,7 +220,7 @@ SL_ALWAYS_INLINE void few_rows(block_fn *fn, const job *j, size_t R, const uint3
         job part = *j;
         part.out += r * j->ldo;
         part.a += r * j->lda;
-        const b_view view = { b->data, b->ld, r ? NULL : b->next };
+        const b_view view = { b->data, b->ld, b->block, r ? NULL : b->next };
         block_ragged(fn, rows, &part, n ? n + r : NULL, &view, width);
     }
 }
@@ -238,7 +238,11 @@ SL_ALWAYS_INLINE void scores(b_kind kind, block_fn *fn, float *s, size_t lds, co
                              const sl_kv_head *k, size_t at, size_t n)
 {
     const size_t width = sl_round_up(n, PACK_X);
-    const b_view b = { .data = (const uint8_t *)k->data + at * x_bytes(kind), .ld = k->P, .next = k->next };
+    const size_t rows = k->C / (kind == B_BF16_PAIR ? 2 : 1);
+    const b_view b = { .data = (const uint8_t *)k->data + at * rows * x_bytes(kind),
+                       .ld = SL_KV_BLOCK,
+                       .block = rows * SL_KV_BLOCK,
+                       .next = k->next };
     const job j = { .out = s, .ldo = lds, .a = q->x, .lda = q->ldx, .k1 = k->C, .zero = true };
     all_rows(kind, fn, &j, R, NULL, &b, width);
 }
@@ -262,7 +266,9 @@ static inline size_t longest(const uint32_t *n, size_t R)
 
 SL_ALWAYS_INLINE b_view values(b_kind kind, const sl_kv_head *v, size_t at)
 {
-    return (b_view){ .data = (const uint8_t *)v->data + at * v->C * x_bytes(kind), .ld = v->C, .next = v->next };
+    return (b_view){
+        .data = (const uint8_t *)v->data + at * v->C * x_bytes(kind), .ld = v->C, .block = SL_KV_BLOCK, .next = v->next
+    };
 }
 
 SL_ALWAYS_INLINE void mix(b_kind kind, block_fn *fn, float *acc, const float *p, size_t ldp, const uint32_t *n,

@@ -10,6 +10,7 @@ typedef enum b_kind { B_F32, B_F16, B_BF16, B_BF16_PAIR, B_S8 } b_kind;
 typedef struct b_view {
     const uint8_t *data; /* b[0][0] */
     size_t ld;           /* distance of rows, in x */
+    size_t block;        /* distance of 8 x, which lie side by side, from the next 8 */
     const uint8_t *next; /* b[0][0] of what is read after this one; NULL: unknown, or taken care of */
 } b_view;
 
@@ -39,11 +40,11 @@ SL_ALWAYS_INLINE void fetch_next_scales(const sl_kv_head *h, size_t from, size_t
     sl_cpu_prefetch_bytes(scale, n * sizeof(float));
 }
 
-/* b[k][x .. x+8) as f32. odd: k is odd. m: NULL for all lanes. */
+/* b[k][x .. x+8) as f32, x a multiple of 8. odd: k is odd. m: NULL for all lanes. */
 SL_ALWAYS_INLINE __m256 load8(b_kind kind, const b_view *b, size_t k, bool odd, size_t x, const tail_mask *m)
 {
     const size_t row = kind == B_BF16_PAIR ? k / 2 : k;
-    const uint8_t *p = b->data + (row * b->ld + x) * x_bytes(kind);
+    const uint8_t *p = b->data + (row * b->ld + x / SL_KV_BLOCK * b->block) * x_bytes(kind);
     if (kind == B_F32)
         return m ? _mm256_maskload_ps((const float *)p, m->m8) : _mm256_loadu_ps((const float *)p);
     if (kind == B_BF16_PAIR) {

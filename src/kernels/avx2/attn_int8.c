@@ -26,12 +26,13 @@ SL_ALWAYS_INLINE void tile(size_t rows, size_t vecs, float *s, size_t lds, const
     for (size_t r = 0; r < rows; r++)
         for (size_t v = 0; v < vecs; v++)
             acc[r][v] = _mm256_setzero_si256();
-    const int32_t *group = (const int32_t *)k->data + at + j;
-    const int32_t *next = k->next && r0 == 0 ? (const int32_t *)k->next + j * sl_div_up(k->C, 4) : NULL;
+    const size_t groups = sl_div_up(k->C, 4);
+    const int32_t *group = (const int32_t *)k->data + (at + j) * groups; /* of the first 8 tokens */
+    const int32_t *next = k->next && r0 == 0 ? (const int32_t *)k->next + j * groups : NULL;
     const int8_t *query = q->q + r0 * q->ldq;
     if (next)
         fetch_next_scales(k, j, 8 * vecs);
-    for (size_t c = 0; c < k->C; c += 4, group += k->P) {
+    for (size_t c = 0; c < k->C; c += 4, group += SL_KV_BLOCK) {
         for (size_t x = 0; next && x < 8 * vecs; x += 16)
             sl_cpu_prefetch(next + c / 4 * 8 * vecs + x);
         __m256i a[ROW_BLOCK];
@@ -41,7 +42,7 @@ SL_ALWAYS_INLINE void tile(size_t rows, size_t vecs, float *s, size_t lds, const
             a[r] = _mm256_set1_epi32(four);
         }
         for (size_t v = 0; v < vecs; v++) {
-            const __m256i b = load_i(group + 8 * v);
+            const __m256i b = load_i(group + v * SL_KV_BLOCK * groups);
             const __m256i abs_b = _mm256_abs_epi8(b);
             for (size_t r = 0; r < rows; r++)
                 acc[r][v] = dot4(acc[r][v], abs_b, b, a[r]);

@@ -54,7 +54,7 @@ SL_ALWAYS_INLINE void rows_of(b_kind kind, size_t rows, float *s, size_t lds, co
 SL_ALWAYS_INLINE void scores(b_kind kind, float *s, size_t lds, const sl_attn_query *q, size_t R, const sl_kv_head *k,
                              size_t at, size_t n)
 {
-    const b_view b = { (const uint8_t *)k->data + at * k->C * x_bytes(kind), k->C, k->next };
+    const b_view b = { (const uint8_t *)k->data + at * k->C * x_bytes(kind), k->C, SL_KV_BLOCK, k->next };
     size_t r = 0;
     for (; r + ROW_BLOCK <= R; r += ROW_BLOCK)
         rows_of(kind, ROW_BLOCK, s + r * lds, lds, q->x + r * q->ldx, q->ldx, &b, n, k->C);

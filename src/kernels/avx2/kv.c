@@ -104,7 +104,8 @@ void sl_kv_write_k_int8_avx2(const sl_kv_head *h, size_t at, const float *x)
         store_i(four, head_part(x, c, h->C, d));
         const size_t n = sl_div_up(SL_MIN(h->C - c, (size_t)32), 4);
         for (size_t i = 0; i < n; i++)
-            ((int32_t *)h->data)[(c / 4 + i) * h->P + at] = four[i];
+            memcpy((int8_t *)h->data + sl_kv_k_index(SL_KV_GROUPED, SL_KV_INT8, h, at, c + 4 * i), &four[i],
+                   sizeof four[i]);
     }
     h->scale[at] = d;
 }
