@@ -111,16 +111,30 @@ static sl_kv_head head_at(const sl_query *q, const sl_lane *lane, size_t pos, bo
 /* Memory takes so long to answer that so many bytes are to be on their way: one page of most models, or several. */
 #define BYTES_AHEAD 16384
 
-static size_t pages_ahead(const sl_kv_shape *shape)
+static size_t pages_of(const sl_stretch *s, const sl_kv_shape *shape)
 {
-    return sl_div_up(BYTES_AHEAD, sl_kv_token_bytes(shape->type, shape->C) * shape->P);
+    return (s->end - 1) / shape->P + 1 - s->pos / shape->P;
+}
+
+/* What is read of a page of keys or values; all but the last are full. */
+static size_t bytes_of_page(const sl_stretch *s, const sl_kv_shape *shape)
+{
+    const size_t most = s->end - s->pos / shape->P * shape->P;
+    return sl_kv_token_bytes(shape->type, shape->C) * SL_MIN(sl_round_up(most, SL_KV_BLOCK), shape->P);
+}
+
+/* Not beyond the keys and values of the stretch behind this one: more is not known. */
+static size_t pages_ahead(const sl_stretch *now, const sl_kv_shape *shape)
+{
+    return SL_MIN(sl_div_up(BYTES_AHEAD, bytes_of_page(now, shape)), 2 * pages_of(now, shape));
 }
 
 /* Page i of what is read from now on: keys of a stretch, its values, then keys of another one. NULL: beyond, unknown.
  */
 static const void *page_of_turn(const sl_lane *lane, const sl_stretch *now, const sl_stretch *after, size_t i)
 {
-    const size_t P = sl_kv_get_shape(lane->kv)->P, n = (now->end - 1) / P + 1 - now->pos / P;
+    const sl_kv_shape *shape = sl_kv_get_shape(lane->kv);
+    const size_t P = shape->P, n = pages_of(now, shape);
     if (i < 2 * n)
         return head_at(&now->q, lane, (now->pos / P + i % n) * P, i < n).data;
     return after ? page_of_turn(lane, after, NULL, i - 2 * n) : NULL;
@@ -129,8 +143,7 @@ static const void *page_of_turn(const sl_lane *lane, const sl_stretch *now, cons
 void sl_attn_fetch(const sl_lane *lane, const sl_stretch *first)
 {
     const sl_kv_shape *shape = sl_kv_get_shape(lane->kv);
-    const size_t n = lane->env->fetch ? pages_ahead(shape) : 0,
-                 bytes = sl_kv_token_bytes(shape->type, shape->C) * shape->P;
+    const size_t n = lane->env->fetch ? pages_ahead(first, shape) : 0, bytes = bytes_of_page(first, shape);
     for (size_t i = 0; i < n; i++) {
         const void *page = page_of_turn(lane, first, NULL, i);
         if (page)
@@ -152,7 +165,7 @@ static sl_span_of_page page_span(const sl_lane *lane, const sl_stretch *now, con
     const sl_kv_shape *shape = sl_kv_get_shape(lane->kv);
     sl_span_of_page span = { pos % shape->P, SL_MIN(shape->P - pos % shape->P, now->end - pos), pos - j0,
                              head_at(&now->q, lane, pos, keys) };
-    span.head.next = page_of_turn(lane, now, after, (*turn)++ + pages_ahead(shape));
+    span.head.next = page_of_turn(lane, now, after, (*turn)++ + pages_ahead(now, shape));
     return span;
 }
 
