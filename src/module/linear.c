@@ -279,11 +279,13 @@ static bool take(sl_tiles *tiles, sl_runs *runs, const sl_tiling *tiling, size_t
     return false;
 }
 
-/* Tiles take equally long, so that a thread may take all of its share of what is left. */
+/* Tiles take equally long, so that a thread may take all of its share of what is left: few tokens stream memory, best
+ * in long runs. With more, threads compute, and not quite equally fast. */
 static sl_first_run begin(const sl_graph *g, const sl_op *op, const sl_lane *lane, sl_tiles *tiles)
 {
-    const sl_tiling tiling = tiling_of(op, sl_lane_rows(lane, sl_graph_info(g, op->out[0])->rows));
-    sl_first_run run = { .runs.parts = 1 };
+    const size_t rows = sl_lane_rows(lane, sl_graph_info(g, op->out[0])->rows);
+    const sl_tiling tiling = tiling_of(op, rows);
+    sl_first_run run = { .runs.parts = rows > SL_NARROW_ROWS ? 2 : 1 };
     if (take(tiles, &run.runs, &tiling, lane->n_threads, &run.first, &run.end))
         run.weights = weights_of(op, lane, &tiling, run.first);
     return run;

@@ -48,24 +48,6 @@ SL_ALWAYS_INLINE __m256 zeros_as_floats(__m256i z)
     return _mm256_cvtepi32_ps(_mm256_srli_epi32(z, 16));
 }
 
-/* Unroll loops of constant length, so that their arrays are registers. Not under a sanitizer: its
- * checks of each access, unrolled, take a compiler minutes and a gigabyte. The sums are the same. */
-#ifdef __clang__
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define UNROLL _Pragma("clang loop unroll(disable)")
-#else
-#define UNROLL _Pragma("clang loop unroll(full)")
-#endif
-#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define UNROLL
-#else
-#define UNROLL _Pragma("GCC unroll 16")
-#endif
-
-/* Take sums in the order as written: left alone, compilers reorder integer sums of unrolled
- * loops into trees, whose many partial sums go through the stack. */
-#define IN_ORDER(v) __asm__("" : "+x"(v))
-
 /* v[j] becomes what was lane j of each. */
 SL_ALWAYS_INLINE void transpose8(__m256 v[8])
 {

@@ -40,6 +40,7 @@ SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size
     for (size_t g = 0, at = 0; g < x->G; g++, at += sizeof(sl_block_q8_0)) {
         __m256i v[8];
         load_8_dwords(v, &rows, at + offsetof(sl_block_q8_0, q));
+        keep(v, 8);
         add_bytes(acc, v, load_halves(&rows, at + offsetof(sl_block_q8_0, d)), act_group(x, t, g), n);
         fetch_onward(&ahead, SL_PANEL_ROWS * at, SL_PANEL_ROWS * sizeof(sl_block_q8_0));
     }

@@ -3,11 +3,13 @@
 #include "kernels/avx2/linear_few_in.h"
 
 /* Nibbles of the blocks at `at` of 8 rows: q[0..4) the low ones, k = 0..15, q[4..8) the high ones. */
-SL_ALWAYS_INLINE void nibbles(__m256i q[8], const stored_rows *rows, size_t at)
+SL_ALWAYS_INLINE void nibbles(__m256i q[8], const stored_rows *rows, size_t at, bool five)
 {
     const __m256i low = _mm256_set1_epi8(15);
     __m256i v[4];
     load_dwords(v, rows, at);
+    if (!five)
+        keep(v, 4);
     UNROLL
     for (size_t i = 0; i < 4; i++) {
         q[i] = _mm256_and_si256(v[i], low);
@@ -61,7 +63,7 @@ SL_ALWAYS_INLINE void fifth_bits(__m256i q[8], __m256i words)
 /* The blocks at `at` of 8 rows. */
 SL_ALWAYS_INLINE void load_group(__m256i q[8], __m256 *d, __m256 *m, const stored_rows *rows, size_t at, sl_format f)
 {
-    nibbles(q, rows, at + offset_of_q(f));
+    nibbles(q, rows, at + offset_of_q(f), kind_of(f).five);
     if (kind_of(f).five)
         fifth_bits(q, load_dword(rows, at + offset_of_q(f) - sizeof(uint32_t)));
     if (has_minima(f)) {

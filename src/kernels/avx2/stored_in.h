@@ -10,6 +10,24 @@
 #include "kernels/avx2/avx2_in.h"
 #include "quant/interleave.h"
 
+/* Unroll loops of constant length, so that their arrays are registers. Not under a sanitizer: its
+ * checks of each access, unrolled, take a compiler minutes and a gigabyte. The sums are the same. */
+#ifdef __clang__
+#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
+#define UNROLL _Pragma("clang loop unroll(disable)")
+#else
+#define UNROLL _Pragma("clang loop unroll(full)")
+#endif
+#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#define UNROLL
+#else
+#define UNROLL _Pragma("GCC unroll 16")
+#endif
+
+/* Take sums in the order as written: left alone, compilers reorder integer sums of unrolled
+ * loops into trees, whose many partial sums go through the stack. */
+#define IN_ORDER(v) __asm__("" : "+x"(v))
+
 /* ---- one after another ------------------------------------------------------------ */
 
 SL_ALWAYS_INLINE void row_pointers(const uint8_t *row[SL_PANEL_ROWS], const sl_tensor *w, size_t r0, size_t r1)
@@ -102,6 +120,15 @@ SL_ALWAYS_INLINE void load_dwords(__m256i v[4], const stored_rows *s, size_t at)
     }
     for (size_t i = 0; i < 4; i++)
         v[i] = load_i(s->row[0] + SL_PANEL_ROWS * (at + 4 * i));
+}
+
+/* Left alone, compilers load again what they use again, and loads are what limits single tokens. For kernels that have
+ * registers left. */
+SL_ALWAYS_INLINE void keep(__m256i *v, size_t n)
+{
+    UNROLL
+    for (size_t i = 0; i < n; i++)
+        IN_ORDER(v[i]);
 }
 
 SL_ALWAYS_INLINE void load_8_dwords(__m256i v[8], const stored_rows *s, size_t at)
