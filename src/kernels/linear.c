@@ -4,13 +4,12 @@
  * tokens are turned, so that those of a group lie side by side. Else panels are decoded into scratch and all tokens
  * pass over them in blocks:
  *
- *   for 8 or 64 rows:  for a block of columns:  decode 1 or 8 panels
- *                                               for 12 tokens:  micro
+ *   for 8, 16 or 64 rows:  for a block of columns:  decode 1, 2 or 8 panels
+ *                                                   for 12 tokens:  micro
  *
- * One panel at a time stays in L1, and while it is decoded the stored bytes of the next one
- * are fetched: up to some dozens of tokens memory is what limits. With many tokens the
- * activations no longer fit L2, and 8 panels there share each pass over them. How many panel types want with few tokens
- * (few_panels) is theirs to say: `micro` may multiply two at once.
+ * As few panels as the type takes at once (few_panels: 1, or 2 for one broadcast of activations) stay in L1, and while
+ * they are decoded the stored bytes of the next ones are fetched: up to some dozens of tokens memory is what limits.
+ * With many tokens the activations no longer fit L2, and 8 panels there share each pass over them.
  *
  * Nothing here adds numbers, so the bits of an element depend on the panel type alone:
  * the block of columns is the panel's own (k_block), never a function of the tokens. */
@@ -81,7 +80,7 @@ static void wide(const sl_kernels *k, const sl_panel *p, float *y, size_t ldy, c
                  const void *next, const sl_act *x, size_t t0, size_t t1, char *scratch)
 {
     const blocks b = choose_blocks(k, p, w->cols, t1 - t0);
-    const size_t rows = b.panels * SL_PANEL_ROWS;
+    const size_t rows = SL_MIN(b.panels * SL_PANEL_ROWS, r1 - r0);
     for (size_t rb = r0; rb < r1; rb += rows) {
         const size_t rb1 = SL_MIN(r1, rb + rows);
         for (size_t k0 = 0; k0 < w->cols; k0 += b.cols) {

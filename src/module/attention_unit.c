@@ -116,7 +116,7 @@ static size_t pages_of(const sl_stretch *s, const sl_kv_shape *shape)
     return (s->end - 1) / shape->P + 1 - s->pos / shape->P;
 }
 
-/* What is read of a page of keys or values; all but the last are full. */
+/* About what is read of a page of keys or values, int8's scales apart; all but the last are full. */
 static size_t bytes_of_page(const sl_stretch *s, const sl_kv_shape *shape)
 {
     const size_t most = s->end - s->pos / shape->P * shape->P;
@@ -144,11 +144,8 @@ void sl_attn_fetch(const sl_lane *lane, const sl_stretch *first)
 {
     const sl_kv_shape *shape = sl_kv_get_shape(lane->kv);
     const size_t n = lane->env->fetch ? pages_ahead(first, shape) : 0, bytes = bytes_of_page(first, shape);
-    for (size_t i = 0; i < n; i++) {
-        const void *page = page_of_turn(lane, first, NULL, i);
-        if (page)
-            sl_cpu_prefetch_bytes(page, bytes);
-    }
+    for (size_t i = 0; i < n; i++)
+        sl_cpu_prefetch_bytes(page_of_turn(lane, first, NULL, i), bytes);
 }
 
 /* A part of one page. */

@@ -503,13 +503,25 @@ static void count_few(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_
     few(y, ldy, w, r0, r1, next, lanes);
 }
 
+/* The lanes of a step, which are there already; rows r0..r1 of them alone, too. */
+static void lanes_of_step(ca *c, const product *p, size_t r0, size_t r1)
+{
+    sl_kernels k = p->k;
+    sl_lanes *lanes = ca_buf64(c, p->x.G * sizeof *lanes);
+    product step = *p;
+    step.x.T = SL_LANES;
+    k.turn(lanes, &step.x, 0);
+    step.x.lanes = lanes;
+    k.turn = NULL;
+    same_part(c, &step, &k, "lanes of the step", 0, p->s->R, 0, SL_LANES);
+    same_part(c, &step, &k, "lanes of the step, some rows", r0, r1, 0, SL_LANES);
+}
+
 /* Tokens are lanes if there are just so many: those of a step whose lanes are there already, or others. */
 static void same_lanes(ca *c, const product *p)
 {
     const shape *s = p->s;
     sl_kernels k = p->k;
-    sl_lanes *lanes = ca_buf64(c, p->x.G * sizeof *lanes);
-    product step = *p;
     few = k.panel[s->format][s->act].few;
     k.panel[s->format][s->act].few = count_few;
     few_calls = 0;
@@ -521,12 +533,7 @@ static void same_lanes(ca *c, const product *p)
     same_part(c, p, &k, "lanes, some rows", s->R / 3, s->R - s->R / 4, 2, 2 + SL_LANES);
     if (few_calls != 2 || !(sl_linear_needs(&k, s->act, s->format, SL_LANES) & SL_NEED_LANES))
         ca_fail(c, "tokens are no lanes");
-    step.x.T = SL_LANES;
-    k.turn(lanes, &step.x, 0);
-    step.x.lanes = lanes;
-    k.turn = NULL;
-    same_part(c, &step, &k, "lanes of the step", 0, s->R, 0, SL_LANES);
-    same_part(c, &step, &k, "lanes of the step, some rows", s->R / 3, s->R - s->R / 4, 0, SL_LANES);
+    lanes_of_step(c, p, s->R / 3, s->R - s->R / 4);
 }
 
 /* Micro over blocks of `block` columns, the driver left out. */
@@ -534,18 +541,19 @@ static void same_blocks(ca *c, const product *p, size_t block)
 {
     const shape *s = p->s;
     const sl_panel *panel = &p->k.panel[s->format][s->act];
-    const size_t r = s->R > 9 ? 7 : 0, rows = SL_MIN(SL_PANEL_ROWS, s->R - r);
-    float y[TOKENS_MAX * SL_PANEL_ROWS];
+    const size_t r = s->R > 9 ? 7 : 0, ld = 2 * SL_PANEL_ROWS, rows = SL_MIN(ld, s->R - r);
+    float y[TOKENS_MAX * 2 * SL_PANEL_ROWS];
     sl_act x = p->x;
     x.f32 = x.f32 ? x.f32 : x.rounded;
     memset(y, CA_CANARY, sizeof y);
     for (size_t k0 = 0; k0 < s->K; k0 += block) {
-        const size_t k1 = SL_MIN(s->K, k0 + block);
-        panel->decode(p->scratch, &p->w, r, s->R, k0, k1);
-        panel->micro(y, SL_PANEL_ROWS, p->scratch, 0, rows, k0, k1, &x, 0, s->T, k0 == 0);
+        const size_t k1 = SL_MIN(s->K, k0 + block), stride = sl_div_up(k1 - k0, SL_GROUP) * panel->group_bytes;
+        for (size_t i = 0; i < rows; i += SL_PANEL_ROWS)
+            panel->decode((char *)p->scratch + i / SL_PANEL_ROWS * stride, &p->w, r + i, s->R, k0, k1);
+        panel->micro(y, ld, p->scratch, stride, rows, k0, k1, &x, 0, s->T, k0 == 0);
     }
     for (size_t t = 0; t < s->T; t++)
-        ca_same(c, "by blocks of columns", y + t * SL_PANEL_ROWS, p->y + t * p->ldy + r, rows, sizeof *y);
+        ca_same(c, "by blocks of columns", y + t * ld, p->y + t * p->ldy + r, rows, sizeof *y);
 }
 
 static void check_bits(ca *c, const void *arg)
@@ -596,6 +604,9 @@ static void check_interleaved(ca *c, const void *arg)
     }
     sl_kernels wide = p.k;
     wide.panel[other.format][s->act].narrow_max = 0;
+    wide.panel[other.format][s->act].few = NULL;
+    if (as->few)
+        lanes_of_step(c, &p, 0, SL_INTERLEAVED_ROWS);
     for (size_t i = 1; i <= s->T; i += i < 20 ? 1 : 11) {
         const size_t r0 = SL_INTERLEAVED_ROWS * (i % (s->R / SL_INTERLEAVED_ROWS));
         same_part(c, &p, &p.k, "interleaved", 0, s->R, 0, i);

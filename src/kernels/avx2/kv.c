@@ -1,5 +1,5 @@
 /* kv.c - writing keys and values into a page. Values lie in one piece; a key is spread over
- * the page, so 8 are rounded at once and stored one by one. int8: two passes over the head, one
+ * its block of the page, so 8 are rounded at once and stored one by one. int8: two passes over the head, one
  * for the scale, and 32 numbers at a time. */
 #include "kernels/avx2/quantize_in.h"
 

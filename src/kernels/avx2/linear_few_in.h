@@ -138,7 +138,8 @@ SL_ALWAYS_INLINE void few_store(float *y, size_t ldy, float acc[SL_PANEL_ROWS][S
             tile(y, ldy, w, r, r1, next, NULL, 0, SL_LANES, lanes, __VA_ARGS__);                                       \
     }
 
-/* Group g of a tile's tokens: SL_LANES are lanes [G], fewer are rows of x from t on. n is a constant. */
+/* Group g of a tile's n tokens, n a constant: SL_LANES are lanes [G], as FEW_BY_TILES has it, and fewer, as
+ * NARROW_BY_ROWS has it, are rows of x from t on. */
 SL_ALWAYS_INLINE act_at act_of(const sl_act *x, size_t t, size_t n, const sl_lanes *lanes, size_t g)
 {
     return n == SL_LANES ? act_lanes(lanes + g) : act_group(x, t, g);

@@ -111,7 +111,8 @@ SL_ALWAYS_INLINE void fetch_onward(const onward *o, size_t at, size_t n)
 }
 
 #define LINEAR_TILE     4 /* tokens that share the loads of one panel, or of one stored group in registers */
-#define LINEAR_TILE_MAX 8 /* results of 8 rows each: where a group costs so little that they may wait in memory */
+#define LINEAR_TILE_MAX 8 /* vectors of results, of 8 tokens or of two panels: they may wait in memory */
+static_assert(LINEAR_TILE_MAX >= SL_LANES && LINEAR_TILE_MAX >= 2 * LINEAR_TILE, "either fits");
 
 /* Where the tokens of a tile and one group lie: in sl_act, or `turned` in a sl_lanes. */
 typedef struct act_at {
@@ -136,7 +137,9 @@ SL_ALWAYS_INLINE act_at act_group(const sl_act *x, size_t t, size_t g)
 
 SL_ALWAYS_INLINE act_at act_lanes(const sl_lanes *x)
 {
-    return (act_at){ .q = x->q[0][0][0], .d = x->d, .dsum = x->dsum, .eight = x->eight[0], .ldg = 1, .turned = true };
+    return (act_at){
+        .q = (const int8_t *)x->q, .d = x->d, .dsum = x->dsum, .eight = x->eight[0], .ldg = 1, .turned = true
+    };
 }
 
 /* Elements 4i .. 4i+3 of token t, broadcast. */
@@ -179,7 +182,7 @@ SL_ALWAYS_INLINE void store_tile(float *y, size_t ldy, const __m256 *acc, size_t
         decode(dst, w, r0, r1, k0, k1, __VA_ARGS__);                                                                   \
     }
 
-/* Tokens t0..t1 in tiles, each by tile(y, ldy, ..., t, first, n, ...). */
+/* For the two below, of whose function it takes the arguments, and `panel` and `rows_here`: tokens t0..t1 in tiles. */
 #define TILES_OF_TOKENS(tile, y, ...)                                                                                  \
     {                                                                                                                  \
         size_t t = t0;                                                                                                 \

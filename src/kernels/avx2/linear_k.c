@@ -176,7 +176,7 @@ static FEW_BY_TILES(few_Q4_K_R8, narrow_tile, false, true) /* of Q5_K, panels ar
 #undef FORMAT
 #undef FEW
 
-    void sl_linear_init_avx2_k(sl_kernels *k)
+void sl_linear_init_avx2_k(sl_kernels *k)
 {
     const u_kind four = { .offset = U_MINIMA }, five = { .five = true, .offset = U_MINIMA };
     k->panel[SL_FORMAT_Q4_K][SL_ACT_Q8] = u_panel(four, decode_Q4_K, narrow_Q4_K, LINEAR_TILE, few_Q4_K);

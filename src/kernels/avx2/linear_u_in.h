@@ -43,7 +43,7 @@ typedef struct u_offset_group {
     };
 } u_offset_group;
 
-#define U_BLOCK 1024 /* columns: a panel of 10 KiB stays in L1 beside its activations */
+#define U_BLOCK 1024 /* columns: two panels of 10 KiB stay in L1 beside the activations of a tile */
 
 /* Micro over groups of this kind (linear_u.c). */
 sl_panel_micro_fn sl_micro_u4_avx2, sl_micro_u4_mins_avx2, sl_micro_u4_zeros_avx2;
