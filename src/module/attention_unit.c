@@ -155,14 +155,15 @@ typedef struct sl_span_of_page {
     sl_kv_head head;
 } sl_span_of_page;
 
-/* The part of a page that begins at `pos`, of the unit that begins at j0. *turn counts the pages of `now`. */
+/* The part of a page that begins at `pos`, of the unit that begins at j0. *ahead counts the pages that are asked for:
+ * of `now`, then of `after`. */
 static sl_span_of_page page_span(const sl_lane *lane, const sl_stretch *now, const sl_stretch *after, size_t j0,
-                                 size_t pos, bool keys, size_t *turn)
+                                 size_t pos, bool keys, size_t *ahead)
 {
     const sl_kv_shape *shape = sl_kv_get_shape(lane->kv);
     sl_span_of_page span = { pos % shape->P, SL_MIN(shape->P - pos % shape->P, now->end - pos), pos - j0,
                              head_at(&now->q, lane, pos, keys) };
-    span.head.next = page_of_turn(lane, now, after, (*turn)++ + pages_ahead(now, shape));
+    span.head.next = page_of_turn(lane, now, after, (*ahead)++);
     return span;
 }
 
@@ -205,10 +206,10 @@ void sl_attn_compute_unit(const sl_query *q, sl_lane *lane, size_t j0, size_t le
     const size_t R = *r1 - *r0, low = sl_attn_first_seen(env, q->heads, q->block->pos0 + *r0 / q->G);
     const sl_stretch now = { *q, SL_MAX(low / shape->P * shape->P, j0), j0 + s->seen[*r1 - 1] };
     const sl_attn_query rows = query_rows(&s->q, *r0);
-    size_t turn = 0;
+    size_t ahead = pages_ahead(&now, shape);
 
     for (size_t pos = now.pos; pos < now.end;) {
-        const sl_span_of_page span = page_span(lane, &now, after, j0, pos, true, &turn);
+        const sl_span_of_page span = page_span(lane, &now, after, j0, pos, true, &ahead);
         scores(s->s + *r0 * s->lds + span.offset, s->lds, &rows, R, &span.head, span.at, span.n);
         pos += span.n;
     }
@@ -221,7 +222,7 @@ void sl_attn_compute_unit(const sl_query *q, sl_lane *lane, size_t j0, size_t le
     }
     memset(s->chunk + *r0 * C, 0, R * C * sizeof(float));
     for (size_t pos = now.pos; pos < now.end;) {
-        const sl_span_of_page span = page_span(lane, &now, after, j0, pos, false, &turn);
+        const sl_span_of_page span = page_span(lane, &now, after, j0, pos, false, &ahead);
         mix_page(q, lane, j0, &span, s, *r0, *r1);
         pos += span.n;
     }

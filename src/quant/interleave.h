@@ -11,6 +11,7 @@
 #ifndef SL_QUANT_INTERLEAVE_H
 #define SL_QUANT_INTERLEAVE_H
 
+#include <stdbool.h>
 #include "base/tensor.h"
 
 #define SL_INTERLEAVED_ROWS 8
@@ -30,6 +31,11 @@ static inline sl_format sl_format_apart(sl_format f)
     default:
         return f;
     }
+}
+
+static inline bool sl_format_is_interleaved(sl_format f)
+{
+    return sl_format_apart(f) != f;
 }
 
 /* Its other form; SL_FORMAT_COUNT: it has none. */

@@ -132,11 +132,6 @@ static uint8_t scale_byte(ca *c, const shape *s)
     return ca_rand(c) & 1 ? 0x00 : 0xff;
 }
 
-static bool is_interleaved(sl_format f)
-{
-    return sl_format_apart(f) != f;
-}
-
 static void fill_blocks(ca *c, uint8_t *data, const shape *s)
 {
     const sl_quant *q = sl_quant_get(s->format);
@@ -284,7 +279,7 @@ static uint8_t number_byte(ca *c, const void *arg)
 /* Numbers with scales beside them, or columns together. */
 static bool is_scaled(sl_format f)
 {
-    return f >= SL_FORMAT_INT4 && !is_interleaved(f);
+    return f >= SL_FORMAT_INT4 && !sl_format_is_interleaved(f);
 }
 
 /* data = the same rows between each other, 8 by 8. */
@@ -313,7 +308,7 @@ static void make_rows(ca *c, product *p)
         fill_floats(c, data, s);
     else
         fill_blocks(c, data, s);
-    if (is_interleaved(s->format))
+    if (sl_format_is_interleaved(s->format))
         interleave(c, data, s, row_bytes);
 }
 
@@ -720,7 +715,7 @@ static bool once_more(ca *c, const shape *s)
     const sl_panel *p = &c->k->panel[s->format][s->act];
     if (p->needs & SL_NEED_ROUNDED)
         return c->bench;
-    if (is_interleaved(s->format)) /* checked against the same rows apart */
+    if (sl_format_is_interleaved(s->format)) /* checked against the same rows apart */
         return !c->bench || s->act == SL_ACT_F32;
     return (s->act != SL_ACT_F32 && !sl_quant_get(s->format)->group) || s->format > SL_FORMAT_F8_E4M3;
 }

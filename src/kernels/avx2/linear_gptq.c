@@ -314,12 +314,8 @@ SL_ALWAYS_INLINE void add_tokens(__m256 *acc, const __m256i q[8], __m256 d, __m2
     const __m256 z = _mm256_castsi256_ps(zeros);
     for (; n >= LINEAR_TILE; n -= LINEAR_TILE, t += LINEAR_TILE, acc += LINEAR_TILE)
         add_group(acc, q, d, z, act_group(x, t, g), LINEAR_TILE, kind);
-    if (n == 3)
-        add_group(acc, q, d, z, act_group(x, t, g), 3, kind);
-    else if (n == 2)
-        add_group(acc, q, d, z, act_group(x, t, g), 2, kind);
-    else if (n == 1)
-        add_group(acc, q, d, z, act_group(x, t, g), 1, kind);
+    if (n > 0)
+        TILE_OF(n, add_group, (acc, q, d, z, act_group(x, t, g)), kind)
 }
 
 /* acc[i] = rows of block c + i < c + n_blocks times n tokens. */

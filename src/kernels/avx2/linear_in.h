@@ -182,54 +182,48 @@ SL_ALWAYS_INLINE void store_tile(float *y, size_t ldy, const __m256 *acc, size_t
         decode(dst, w, r0, r1, k0, k1, __VA_ARGS__);                                                                   \
     }
 
-/* For the two below, of whose function it takes the arguments, and `panel` and `rows_here`: tokens t0..t1 in tiles. */
-#define TILES_OF_TOKENS(tile, y, ...)                                                                                  \
-    {                                                                                                                  \
-        size_t t = t0;                                                                                                 \
-        float *to = y;                                                                                                 \
-        for (; t + LINEAR_TILE <= t1; t += LINEAR_TILE, to += LINEAR_TILE * ldy)                                       \
-            tile(to, ldy, panel, rows_here, k0, k1, x, t, first, LINEAR_TILE, ##__VA_ARGS__);                          \
-        switch (t1 - t) {                                                                                              \
-        case 3:                                                                                                        \
-            tile(to, ldy, panel, rows_here, k0, k1, x, t, first, 3, ##__VA_ARGS__);                                    \
-            break;                                                                                                     \
-        case 2:                                                                                                        \
-            tile(to, ldy, panel, rows_here, k0, k1, x, t, first, 2, ##__VA_ARGS__);                                    \
-            break;                                                                                                     \
-        case 1:                                                                                                        \
-            tile(to, ldy, panel, rows_here, k0, k1, x, t, first, 1, ##__VA_ARGS__);                                    \
-            break;                                                                                                     \
-        default:                                                                                                       \
-            break;                                                                                                     \
-        }                                                                                                              \
+/* tile(before, n, ...) for n <= LINEAR_TILE tokens; `before` are arguments in parentheses. */
+#define TILE_OF(n, tile, before, ...)                                                                                  \
+    switch (n) {                                                                                                       \
+    case 1:                                                                                                            \
+        tile(ARGUMENTS before, 1, ##__VA_ARGS__);                                                                      \
+        break;                                                                                                         \
+    case 2:                                                                                                            \
+        tile(ARGUMENTS before, 2, ##__VA_ARGS__);                                                                      \
+        break;                                                                                                         \
+    case 3:                                                                                                            \
+        tile(ARGUMENTS before, 3, ##__VA_ARGS__);                                                                      \
+        break;                                                                                                         \
+    default:                                                                                                           \
+        tile(ARGUMENTS before, LINEAR_TILE, ##__VA_ARGS__);                                                            \
+        break;                                                                                                         \
     }
+#define ARGUMENTS(...) __VA_ARGS__
 
-/* A sl_panel_micro_fn, one panel after another. */
-#define MICRO_BY_TILES(name, tile, ...)                                                                                \
+/* A sl_panel_micro_fn that multiplies up to `at_once` panels by what follows: a statement about the panels from `panel`
+ * on, of which `here` rows are there, and the n tokens from t on, whose results go to `to`. */
+#define MICRO_BY_PANELS(name, at_once, ...)                                                                            \
     void name(float *y, size_t ldy, const void *panels, size_t stride, size_t rows, size_t k0, size_t k1,              \
               const sl_act *x, size_t t0, size_t t1, bool first)                                                       \
     {                                                                                                                  \
         const uint8_t *panel = panels;                                                                                 \
-        for (size_t r = 0; r < rows; r += SL_PANEL_ROWS, panel += stride) {                                            \
-            const size_t rows_here = SL_MIN(SL_PANEL_ROWS, rows - r);                                                  \
-            TILES_OF_TOKENS(tile, y + r, ##__VA_ARGS__)                                                                \
+        for (size_t r = 0; r < rows; r += (at_once)*SL_PANEL_ROWS, panel += (at_once)*stride) {                        \
+            const size_t here = SL_MIN((at_once) * (size_t)SL_PANEL_ROWS, rows - r);                                   \
+            for (size_t t = t0, n; t < t1; t += n) {                                                                   \
+                float *to = y + (t - t0) * ldy + r;                                                                    \
+                n = SL_MIN(t1 - t, (size_t)LINEAR_TILE);                                                               \
+                __VA_ARGS__                                                                                            \
+            }                                                                                                          \
         }                                                                                                              \
     }
-
-/* The same for a tile that takes one panel or two. */
+#define MICRO_TILE(tile, ...)           TILE_OF(n, tile, (to, ldy, panel, here, k0, k1, x, t, first), ##__VA_ARGS__)
+#define MICRO_BY_TILES(name, tile, ...) MICRO_BY_PANELS(name, 1, MICRO_TILE(tile, ##__VA_ARGS__))
+/* The tile takes one panel or two, and how far the second is. */
 #define MICRO_BY_PAIRS(name, tile, ...)                                                                                \
-    void name(float *y, size_t ldy, const void *panels, size_t stride, size_t rows, size_t k0, size_t k1,              \
-              const sl_act *x, size_t t0, size_t t1, bool first)                                                       \
-    {                                                                                                                  \
-        const uint8_t *panel = panels;                                                                                 \
-        for (size_t r = 0; r < rows; r += 2 * SL_PANEL_ROWS, panel += 2 * stride) {                                    \
-            const size_t rows_here = SL_MIN(2 * SL_PANEL_ROWS, rows - r);                                              \
-            if (rows_here > SL_PANEL_ROWS)                                                                             \
-                TILES_OF_TOKENS(tile, y + r, stride, 2, ##__VA_ARGS__)                                                 \
-            else                                                                                                       \
-                TILES_OF_TOKENS(tile, y + r, stride, 1, ##__VA_ARGS__)                                                 \
-        }                                                                                                              \
-    }
+    MICRO_BY_PANELS(                                                                                                   \
+        name, 2, if (here > SL_PANEL_ROWS) {                                                                           \
+            MICRO_TILE(tile, stride, 2, ##__VA_ARGS__)                                                                 \
+        } else { MICRO_TILE(tile, stride, 1, ##__VA_ARGS__) })
 
 /* A sl_panel_narrow_fn, 8 rows after another. */
 #define NARROW_BY_ROWS(name, tile, ...)                                                                                \
@@ -240,20 +234,7 @@ SL_ALWAYS_INLINE void store_tile(float *y, size_t ldy, const __m256 *acc, size_t
             for (size_t t = t0, n; t < t1; t += n) {                                                                   \
                 float *to = y + (t - t0) * ldy;                                                                        \
                 n = SL_MIN(t1 - t, (size_t)LINEAR_TILE);                                                               \
-                switch (n) {                                                                                           \
-                case 1:                                                                                                \
-                    tile(to, ldy, w, r, r1, next, x, t, 1, ##__VA_ARGS__);                                             \
-                    break;                                                                                             \
-                case 2:                                                                                                \
-                    tile(to, ldy, w, r, r1, next, x, t, 2, ##__VA_ARGS__);                                             \
-                    break;                                                                                             \
-                case 3:                                                                                                \
-                    tile(to, ldy, w, r, r1, next, x, t, 3, ##__VA_ARGS__);                                             \
-                    break;                                                                                             \
-                default:                                                                                               \
-                    tile(to, ldy, w, r, r1, next, x, t, LINEAR_TILE, ##__VA_ARGS__);                                   \
-                    break;                                                                                             \
-                }                                                                                                      \
+                TILE_OF(n, tile, (to, ldy, w, r, r1, next, x, t), ##__VA_ARGS__)                                       \
             }                                                                                                          \
     }
 

@@ -118,10 +118,11 @@ SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size
                          SL_PANEL_ROWS / 2 * k_bytes(five));
             UNROLL
             for (size_t j = 0; j < 4; j++) {
-                if (j % 2 == 0)
+                if (j % 2 == 0) {
                     load_8_dwords(v, &rows, at + offset_of_q(five) + half * 64 + j * 16);
-                if (j % 2 == 0 && !five && n < SL_LANES)
-                    keep(v, 8);
+                    if (!five && n < SL_LANES)
+                        keep(v, 8);
+                }
                 const __m256 d = _mm256_mul_ps(scales.d, byte_of(scales.scale[half], j));
                 const __m256 m = _mm256_mul_ps(scales.dmin, byte_of(scales.minimum[half], j));
                 pick_group(q, v, high, j, five);

@@ -56,7 +56,7 @@ SL_ALWAYS_INLINE void load_group(__m256i q[8], const stored_rows *rows, size_t a
 
 SL_ALWAYS_INLINE void decode(void *dst, const sl_tensor *w, size_t r0, size_t r1, size_t k0, size_t k1, sl_format f)
 {
-    const stored_rows rows = rows_stored(w, r0, r1, is_interleaved(f));
+    const stored_rows rows = rows_stored(w, r0, r1, sl_format_is_interleaved(f));
     s8_group *out = dst;
     for (size_t g = k0 / SL_GROUP; g < k1 / SL_GROUP; g++, out++) {
         const size_t at = g / groups_of(f) * bytes_of(f), j = g % groups_of(f);
@@ -73,7 +73,7 @@ SL_ALWAYS_INLINE void decode(void *dst, const sl_tensor *w, size_t r0, size_t r1
 SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const void *next,
                                   const sl_act *x, size_t t, size_t n, sl_format f)
 {
-    const stored_rows rows = rows_stored(w, r0, r1, is_interleaved(f));
+    const stored_rows rows = rows_stored(w, r0, r1, sl_format_is_interleaved(f));
     const onward ahead = onward_rows(rows.row[0], w, r1, next);
     __m256 acc[LINEAR_TILE];
     zero_tile(acc, n);

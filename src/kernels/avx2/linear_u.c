@@ -78,7 +78,7 @@ SL_ALWAYS_INLINE void load_group(__m256i q[8], __m256 *d, __m256 *m, const store
 
 SL_ALWAYS_INLINE void decode(void *dst, const sl_tensor *w, size_t r0, size_t r1, size_t k0, size_t k1, sl_format f)
 {
-    const stored_rows rows = rows_stored(w, r0, r1, is_interleaved(f));
+    const stored_rows rows = rows_stored(w, r0, r1, sl_format_is_interleaved(f));
     uint8_t *out = dst;
     for (size_t g = k0 / SL_GROUP; g < k1 / SL_GROUP; g++) {
         __m256i q[8];
@@ -137,7 +137,7 @@ MICRO_BY_PAIRS(sl_micro_u5_mins_avx2, micro_tile, KIND(true, U_MINIMA))
 SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const void *next,
                                   const sl_act *x, size_t t, size_t n, const sl_lanes *lanes, sl_format f)
 {
-    const stored_rows rows = rows_stored(w, r0, r1, is_interleaved(f));
+    const stored_rows rows = rows_stored(w, r0, r1, sl_format_is_interleaved(f));
     const onward ahead = onward_rows(rows.row[0], w, r1, next);
     __m256 acc[LINEAR_TILE_MAX];
     zero_tile(acc, n);

@@ -90,11 +90,6 @@ SL_ALWAYS_INLINE __m256 halves(const uint8_t *const row[SL_PANEL_ROWS], size_t a
 
 /* ---- either way -------------------------------------------------------------------- */
 
-SL_ALWAYS_INLINE bool is_interleaved(sl_format f)
-{
-    return sl_format_apart(f) != f;
-}
-
 typedef struct stored_rows {
     const uint8_t *row[SL_PANEL_ROWS]; /* interleaved: the first says where all of them begin */
     bool interleaved;                  /* a constant where these functions are inlined */
