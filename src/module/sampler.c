@@ -86,23 +86,38 @@ void sl_sampler_destroy(sl_sampler *s)
 
 /* ---- the most likely token ------------------------------------------------------- */
 
-#define LANES 16
+#define LANES   16
+#define STRETCH ((size_t)1024)
 
-int32_t sl_argmax(const float *logits, size_t n)
+/* Of independent maxima, which compilers turn into vectors; a comparison with NaN is false. */
+static float largest_of(const float *x, size_t n)
 {
-    /* Independent maxima, which compilers turn into vectors; a comparison with NaN is false. */
     float lane[LANES], best = -INFINITY;
     for (size_t j = 0; j < LANES; j++)
         lane[j] = -INFINITY;
     size_t i = 0;
     for (; i + LANES <= n; i += LANES)
         for (size_t j = 0; j < LANES; j++)
-            lane[j] = logits[i + j] > lane[j] ? logits[i + j] : lane[j];
+            lane[j] = x[i + j] > lane[j] ? x[i + j] : lane[j];
     for (; i < n; i++)
-        best = logits[i] > best ? logits[i] : best;
+        best = x[i] > best ? x[i] : best;
     for (size_t j = 0; j < LANES; j++)
         best = lane[j] > best ? lane[j] : best;
-    for (i = 0; i < n; i++)
+    return best;
+}
+
+int32_t sl_argmax(const float *logits, size_t n)
+{
+    float best = -INFINITY;
+    size_t first = 0; /* of the stretch that has it: only this one is looked through */
+    for (size_t i = 0; i < n; i += STRETCH) {
+        const float most = largest_of(logits + i, SL_MIN(STRETCH, n - i));
+        if (most > best) {
+            best = most;
+            first = i;
+        }
+    }
+    for (size_t i = first; i < n; i++)
         if (logits[i] == best)
             return (int32_t)i;
     return 0;

@@ -123,9 +123,9 @@ static void nothing_finite_or_everything_equal(void **state)
 static void argmax_of_any_length(void **state)
 {
     (void)state;
-    float x[67];
-    for (size_t n = 1; n <= SL_COUNT(x); n++)
-        for (size_t at = 0; at < n; at++) {
+    static float x[2100];
+    for (size_t n = 1; n <= SL_COUNT(x); n += n < 67 ? 1 : 97)
+        for (size_t at = 0; at < n; at += n < 67 ? 1 : 31) {
             for (size_t i = 0; i < n; i++)
                 x[i] = i == at || i == n - 1 ? -1.0f : i % 3 ? -2.0f : NAN;
             assert_int_equal(sl_argmax(x, n), at);
