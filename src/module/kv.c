@@ -159,3 +159,13 @@ sl_kv_head sl_kv_v(const sl_kv *kv, uint32_t page, size_t layer, size_t head)
 {
     return stream_at(kv, page, layer, kv->shape.n_heads + head);
 }
+
+void sl_kv_fetch_slot(const sl_kv *kv, const sl_kv_head *h, bool key, size_t at)
+{
+    const sl_kv_shape *s = &kv->shape;
+    const size_t bytes = sl_kv_token_bytes(s->type, s->C) - (h->scale ? sizeof *h->scale : 0);
+    const size_t n = key && s->layout == SL_KV_GROUPED ? SL_KV_BLOCK : 1; /* tokens in one piece */
+    sl_cpu_prefetch_bytes((const char *)h->data + at / n * n * bytes, n * bytes);
+    if (h->scale)
+        sl_cpu_prefetch(h->scale + at);
+}

@@ -18,6 +18,7 @@
 #define TILE_ROWS_MAX 64
 #define TILE_ROWS_MIN 16
 #define PREPARE_ROWS  4 /* tokens of a prologue tile */
+#define SLOTS_AHEAD   4 /* tokens: so long before it is written a key or value's place is asked for */
 
 /* ---- building ---------------------------------------------------------------- */
 
@@ -171,15 +172,38 @@ static void swiglu(const sl_graph *g, const sl_op *op, sl_lane *lane, const sl_t
     }
 }
 
+/* Where a head's key or value (`which` 1, 2) of token t goes: slot *at. */
+static sl_kv_head slot_of(const sl_op *op, const sl_lane *lane, unsigned which, size_t head, size_t t, size_t *at)
+{
+    const sl_step *step = lane->step;
+    const size_t P = sl_kv_get_shape(lane->kv)->P;
+    const uint32_t page = sl_step_page(step, step->seq[t], step->pos[t], P);
+    *at = step->pos[t] % P;
+    return (which == 1 ? sl_kv_k : sl_kv_v)(lane->kv, page, (size_t)op->layer, head);
+}
+
+/* What is written for token t, if it is another sequence's than the token before: it lies anywhere in memory. */
+static void fetch_slot(const sl_op *op, const sl_lane *lane, unsigned which, size_t head, size_t t)
+{
+    if (!lane->env->fetch || (t && lane->step->seq[t] == lane->step->seq[t - 1]))
+        return;
+    size_t at = 0;
+    const sl_kv_head slot = slot_of(op, lane, which, head, t, &at);
+    sl_kv_fetch_slot(lane->kv, &slot, which == 1, at);
+}
+
 /* One head of q, k or v (`which` 0, 1, 2) for the tile's tokens, y [tokens][C]. */
 static void finish_head(const sl_op *op, sl_lane *lane, const sl_tile *tile, unsigned which, size_t head, float *y)
 {
     const sl_kernels *k = lane->env->k;
     const sl_heads *hs = &op->heads;
-    const sl_step *step = lane->step;
     const float *norm = which == 0 ? hs->q_norm : which == 1 ? hs->k_norm : NULL;
     const sl_kv_shape *shape = sl_kv_get_shape(lane->kv);
+    for (size_t t = tile->t0; which && t < SL_MIN(tile->t0 + SLOTS_AHEAD, tile->t1); t++)
+        fetch_slot(op, lane, which, head, t);
     for (size_t t = tile->t0; t < tile->t1; t++, y += hs->C) {
+        if (which && t + SLOTS_AHEAD < tile->t1)
+            fetch_slot(op, lane, which, head, t + SLOTS_AHEAD);
         if (norm)
             k->rms_norm(y, hs->C, y, hs->C, norm, 1, hs->C, hs->norm_eps);
         if (which < 2) {
@@ -190,11 +214,10 @@ static void finish_head(const sl_op *op, sl_lane *lane, const sl_tile *tile, uns
             memcpy(lane->value[op->out[0]] + (t * hs->H + head) * hs->C, y, hs->C * sizeof *y);
             continue;
         }
-        const uint32_t page = sl_step_page(step, step->seq[t], step->pos[t], shape->P);
-        const sl_kv_head dst = which == 1 ? sl_kv_k(lane->kv, page, (size_t)op->layer, head)
-                                          : sl_kv_v(lane->kv, page, (size_t)op->layer, head);
+        size_t at = 0;
+        const sl_kv_head slot = slot_of(op, lane, which, head, t, &at);
         sl_kv_write_fn *write = which == 1 ? k->kv_write_k[shape->layout][shape->type] : k->kv_write_v[shape->type];
-        write(&dst, step->pos[t] % shape->P, y);
+        write(&slot, at, y);
     }
 }
 
