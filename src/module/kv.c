@@ -163,9 +163,15 @@ sl_kv_head sl_kv_v(const sl_kv *kv, uint32_t page, size_t layer, size_t head)
 void sl_kv_fetch_slot(const sl_kv *kv, const sl_kv_head *h, bool key, size_t at)
 {
     const sl_kv_shape *s = &kv->shape;
-    const size_t bytes = sl_kv_token_bytes(s->type, s->C) - (h->scale ? sizeof *h->scale : 0);
-    const size_t n = key && s->layout == SL_KV_GROUPED ? SL_KV_BLOCK : 1; /* tokens in one piece */
-    sl_cpu_prefetch_bytes((const char *)h->data + at / n * n * bytes, n * bytes);
+    const size_t filled = sl_kv_token_bytes(s->type, s->C) - (h->scale ? sizeof *h->scale : 0);
+    size_t bytes = h->scale ? s->C : filled; /* int8: one each */
+    const char *from = (const char *)h->data + at * bytes;
+    if (key && s->layout == SL_KV_GROUPED) {
+        from = (const char *)h->data + at / SL_KV_BLOCK * SL_KV_BLOCK * filled;
+        bytes = SL_KV_BLOCK * filled;
+    }
+    sl_cpu_prefetch_bytes(from, bytes);
+    sl_cpu_prefetch(from + bytes - 1); /* a line more, where the first begins before them */
     if (h->scale)
         sl_cpu_prefetch(h->scale + at);
 }

@@ -50,7 +50,7 @@ void sl_kv_page_copy(sl_kv *kv, uint32_t to, uint32_t from);
 sl_kv_head sl_kv_k(const sl_kv *kv, uint32_t page, size_t layer, size_t head);
 sl_kv_head sl_kv_v(const sl_kv *kv, uint32_t page, size_t layer, size_t head);
 
-/* Ask memory for what is written soon: a key or a value at slot `at`. */
+/* Ask memory for what is written soon: a value at slot `at`, or a key, with those between which it lies. */
 void sl_kv_fetch_slot(const sl_kv *kv, const sl_kv_head *h, bool key, size_t at);
 
 #endif

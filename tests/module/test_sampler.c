@@ -119,12 +119,12 @@ static void nothing_finite_or_everything_equal(void **state)
     assert_int_equal(pick(&greedy, logits, 0), 1);
 }
 
-/* The first of the largest, at every length and place. */
+/* The first of the largest, at every length about those of a vector and of a stretch, and any place. */
 static void argmax_of_any_length(void **state)
 {
     (void)state;
     static float x[2100];
-    for (size_t n = 1; n <= SL_COUNT(x); n += n < 67 ? 1 : 97)
+    for (size_t n = 1; n <= SL_COUNT(x); n += n < 67 || n % 1024 < 3 || n % 1024 > 1003 ? 1 : 17)
         for (size_t at = 0; at < n; at += n < 67 ? 1 : 31) {
             for (size_t i = 0; i < n; i++)
                 x[i] = i == at || i == n - 1 ? -1.0f : i % 3 ? -2.0f : NAN;
