@@ -46,13 +46,26 @@ sl_isa sl_cpu_isa_of(const sl_cpuid *id, bool (*ask_tiles)(void))
     return has_all(id->leaf7_edx, L7D_AMX) && has_all(id->xcr0, XCR0_AMX) && ask_tiles() ? SL_ISA_AMX : SL_ISA_AVX512;
 }
 
+/* Zen 3: family 19h with the models of its processors; others of that family are Zen 4. Source: AMD's processor
+ * programming references, "CPUID Fn0000_0001_EAX": a family above 0Fh is 0Fh plus bits 27:20, a model bits 7:4 under
+ * bits 19:16. */
+bool sl_cpu_several_of(const sl_cpuid *id)
+{
+    const uint32_t eax = id->leaf1_eax;
+    const uint32_t family = (eax >> 8 & 0xf) + (eax >> 20 & 0xff), model = (eax >> 4 & 0xf) | (eax >> 12 & 0xf0);
+    return id->amd && family == 0x19 && (model < 0x10 || (model >= 0x20 && model < 0x60));
+}
+
 #if defined(__x86_64__)
 static sl_cpuid read_cpuid(void)
 {
     sl_cpuid id = { 0 };
     unsigned eax = 0, ebx = 0, ecx = 0, edx = 0;
+    if (__get_cpuid(0, &eax, &ebx, &ecx, &edx))
+        id.amd = ebx == signature_AMD_ebx && ecx == signature_AMD_ecx && edx == signature_AMD_edx;
     if (!__get_cpuid(1, &eax, &ebx, &ecx, &edx))
         return id;
+    id.leaf1_eax = eax;
     id.leaf1_ecx = ecx;
     if (__get_cpuid_count(7, 0, &eax, &ebx, &ecx, &edx)) {
         id.leaf7_ebx = ebx;
@@ -112,4 +125,21 @@ sl_status sl_cpu_isa_parse(const char *text, sl_isa best, sl_isa *out, sl_err *e
 sl_status sl_cpu_isa_ceiling(sl_isa *out, sl_err *err)
 {
     return sl_cpu_isa_parse(getenv("SLUICE_CPU"), sl_cpu_isa(), out, err);
+}
+
+sl_status sl_cpu_several_parse(const char *text, bool best, bool *out, sl_err *err)
+{
+    if (!text || !*text)
+        *out = best;
+    else if (strcmp(text, "several") == 0 || strcmp(text, "one") == 0)
+        *out = text[0] == 's';
+    else
+        return sl_fail(err, SL_EINVAL, "SLUICE_STREAMS=%s: expected one or several", text);
+    return SL_OK;
+}
+
+sl_status sl_cpu_several_streams(bool *out, sl_err *err)
+{
+    const sl_cpuid id = read_cpuid();
+    return sl_cpu_several_parse(getenv("SLUICE_STREAMS"), sl_cpu_several_of(&id), out, err);
 }

@@ -27,6 +27,11 @@ sl_isa sl_cpu_isa(void);
  * CPU's best. SL_EINVAL for another word, or for one that the CPU lacks. */
 sl_status sl_cpu_isa_ceiling(sl_isa *out, sl_err *err);
 
+/* Whether memory is read fastest in several streams at a time, which the CPU's own prefetchers follow, each of them
+ * further ahead than they follow one alone; else in one, which is asked for before its use. SLUICE_STREAMS=one|several,
+ * default: what was measured on such a CPU (docs/speed-log.md), one on others. SL_EINVAL for another word. */
+sl_status sl_cpu_several_streams(bool *out, sl_err *err);
+
 /* Ask for the cache line at p, which need not be readable. */
 static inline void sl_cpu_prefetch(const void *p)
 {

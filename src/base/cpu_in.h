@@ -10,6 +10,8 @@
 
 /* What CPUID and XGETBV say, as far as it matters. */
 typedef struct sl_cpuid {
+    bool amd;
+    uint32_t leaf1_eax; /* family and model */
     uint32_t leaf1_ecx;
     uint32_t leaf7_ebx, leaf7_ecx, leaf7_edx; /* 0 where there is no leaf 7 */
     uint64_t xcr0;                            /* register state that the system saves; 0 without OSXSAVE */
@@ -19,6 +21,10 @@ typedef struct sl_cpuid {
 sl_isa sl_cpu_isa_of(const sl_cpuid *id, bool (*ask_tiles)(void));
 /* The ceiling that `text` names (NULL or empty: none) on a CPU whose best is `best`. */
 sl_status sl_cpu_isa_parse(const char *text, sl_isa best, sl_isa *out, sl_err *err);
+
+bool sl_cpu_several_of(const sl_cpuid *id);
+/* What `text` says (NULL or empty: `best`). */
+sl_status sl_cpu_several_parse(const char *text, bool best, bool *out, sl_err *err);
 
 /* The affinity mask of the calling thread; CPU 0 alone where the system does not tell. */
 void sl_cpu_affinity(sl_cpu_set *out);

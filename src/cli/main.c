@@ -52,6 +52,10 @@ static sl_exit print_version(void)
         return sl_cli_fail(&err);
     }
     printf("; chosen: %s\n", sl_isa_name(SL_MIN(isa, SL_HAVE_AVX2 ? SL_ISA_AVX2 : SL_ISA_SCALAR)));
+    bool several = false;
+    if (sl_cpu_several_streams(&several, &err))
+        return sl_cli_fail(&err);
+    printf("memory    read in %s\n", several ? "several streams" : "one stream");
     return SL_EXIT_OK;
 }
 

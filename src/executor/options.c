@@ -182,8 +182,9 @@ sl_status sl_settings_read(sl_settings *s, const sl_net *net, const sl_engine_op
     sl_limits *l = &env->limits;
     size_t act = 0, mode = 0, attn = 0, mla = 0;
     sl_status rc;
-    if ((rc = sl_cpu_isa_ceiling(&s->isa, err)) || (rc = read_placement(s, o, err)) ||
-        (rc = pick("--act", o->act, act_words, &act, err)) || (rc = pick("--mode", o->mode, mode_words, &mode, err)) ||
+    if ((rc = sl_cpu_isa_ceiling(&s->isa, err)) || (rc = sl_cpu_several_streams(&s->several_streams, err)) ||
+        (rc = read_placement(s, o, err)) || (rc = pick("--act", o->act, act_words, &act, err)) ||
+        (rc = pick("--mode", o->mode, mode_words, &mode, err)) ||
         (rc = pick("--attn", o->attn, attn_words, &attn, err)) || (rc = pick("--mla", o->mla, mla_words, &mla, err)) ||
         (rc = read_fusion(o->fusion, &s->plan.fuse, err)) ||
         (rc = size_option("--threads", o->n_threads, sl_cpu_threads(), LIMIT_THREADS, &l->n_threads, err)) ||
@@ -207,6 +208,7 @@ sl_status sl_settings_read(sl_settings *s, const sl_net *net, const sl_engine_op
 void sl_settings_kernels(sl_settings *s, sl_kernels *k)
 {
     sl_kernels_init(k, s->isa);
+    k->apart = s->several_streams;
     if (!s->round_floats)
         sl_kernels_keep_floats(k);
     s->plan.env.k = k;

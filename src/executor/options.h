@@ -33,6 +33,7 @@ typedef struct sl_settings {
     bool prefix_cache;
     bool round_floats; /* inputs of weights that are 8-bit floats, as their checkpoint has it */
     sl_isa isa;
+    bool several_streams;
 } sl_settings;
 
 /* SL_EINVAL: which option, what was given, what is allowed. */

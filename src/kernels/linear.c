@@ -97,6 +97,60 @@ static void wide(const sl_kernels *k, const sl_panel *p, float *y, size_t ldy, c
     }
 }
 
+/* ---- rows apart ------------------------------------------------------------------ */
+
+/* Rows that are read side by side lie a part of all rows from each other. So each of them begins a stream through
+ * memory, the next row of which follows when it is through, and the CPU's own prefetchers run ahead in all at once. */
+
+#define NARROW_MOST 16 /* tokens */
+
+const char sl_nothing_next[1] = "";
+
+static bool reads_apart(const sl_kernels *k, const sl_panel *p, size_t n_rows, size_t T)
+{
+    return k->apart && p->apart && n_rows >= 2 * p->apart && T <= SL_MIN(p->narrow_max, NARROW_MOST) && !is_few(p, T);
+}
+
+/* The beginnings of the streams, before which no prefetcher knows them. */
+static void fetch_apart(const sl_panel *p, const sl_tensor *w, const void *rows, size_t n)
+{
+    for (size_t i = 0; i < p->apart; i++)
+        sl_cpu_prefetch_bytes((const char *)rows + i * (n / p->apart) * w->row_bytes, SL_BYTES_AHEAD / SL_PANEL_ROWS);
+}
+
+static void narrow_apart(const sl_panel *p, float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1,
+                         const void *next, const sl_act *x, size_t t0, size_t t1)
+{
+    const size_t side = p->apart, part = (r1 - r0) / side;
+    const char *rows = (const char *)w->data + r0 * w->row_bytes;
+    float some[NARROW_MOST][SL_PANEL_ROWS];
+    sl_tensor spread = *w; /* its rows are rows r, r + part, r + 2 * part ... */
+    spread.rows = side;
+    spread.row_bytes = part * w->row_bytes;
+    for (size_t r = 0; r < part; r++) {
+        spread.data = rows + r * w->row_bytes;
+        if (r + 1 == part)
+            fetch_apart(p, w, next ? next : rows + (r1 - r0) * w->row_bytes, r1 - r0);
+        p->narrow(some[0], SL_PANEL_ROWS, &spread, 0, side, sl_nothing_next, x, t0, t1);
+        for (size_t t = 0; t < t1 - t0; t++)
+            for (size_t i = 0; i < side; i++)
+                y[t * ldy + r + i * part] = some[t][i];
+    }
+    if (side * part < r1 - r0)
+        p->narrow(y + side * part, ldy, w, r0 + side * part, r1, next, x, t0, t1);
+}
+
+void sl_linear_fetch(const sl_kernels *k, sl_act_type act, const sl_tensor *w, const void *rows, size_t n)
+{
+    const sl_panel *p = &k->panel[w->format][act];
+    if (reads_apart(k, p, n, 1))
+        fetch_apart(p, w, rows, n);
+    else
+        sl_cpu_prefetch_bytes(rows, sl_linear_ahead(w, SL_PANEL_ROWS));
+}
+
+/* ---- the choice ------------------------------------------------------------------ */
+
 /* Tokens from t0 on as lanes: those of the step, or made here. */
 static void few(const sl_kernels *k, const sl_panel *p, float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1,
                 const void *next, const sl_act *x, size_t t0, sl_lanes *scratch)
@@ -123,6 +177,8 @@ void sl_linear(const sl_kernels *k, sl_act_type act, float *y, size_t ldy, const
     }
     if (is_few(p, t1 - t0))
         few(k, p, y, ldy, w, r0, r1, next, x, t0, scratch);
+    else if (reads_apart(k, p, r1 - r0, t1 - t0))
+        narrow_apart(p, y, ldy, w, r0, r1, next, x, t0, t1);
     else if (t1 - t0 <= p->narrow_max)
         p->narrow(y, ldy, w, r0, r1, next, x, t0, t1);
     else

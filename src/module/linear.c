@@ -17,8 +17,10 @@
 #define TILE_TOKENS   128 /* a tile's outputs (128 x 64 floats) stay in the second-level cache */
 #define TILE_ROWS_MAX 64
 #define TILE_ROWS_MIN 16
-#define PREPARE_ROWS  4 /* tokens of a prologue tile */
-#define SLOTS_AHEAD   4 /* tokens: so long before it is written a key or value's place is asked for */
+#define APART_ROWS    256 /* of streams that are read side by side each should be some pages long */
+#define APART_TOKENS  4   /* few enough to be bound by reading; their outputs are no more than those of a tile */
+#define PREPARE_ROWS  4   /* tokens of a prologue tile */
+#define SLOTS_AHEAD   4   /* tokens: so long before it is written a key or value's place is asked for */
 
 /* ---- building ---------------------------------------------------------------- */
 
@@ -276,12 +278,16 @@ typedef struct sl_tiling {
     size_t together;
 } sl_tiling;
 
-static sl_tiling tiling_of(const sl_op *op, size_t rows)
+static sl_tiling tiling_of(const sl_op *op, const sl_env *env, size_t rows)
 {
+    static_assert(APART_TOKENS * APART_ROWS <= TILE_TOKENS * TILE_ROWS_MAX, "y has room for either");
     sl_tiling t = { .heads = op->epi == SL_EPI_QKV, .n_token_tiles = sl_div_up(rows, TILE_TOKENS) };
     t.tr = t.heads ? op->heads.C : t.n_token_tiles > 1 ? TILE_ROWS_MAX : TILE_ROWS_MIN;
     t.n = t.n_token_tiles * (t.heads ? op->heads.H + 2 * op->heads.Hkv : sl_div_up(op->w[0].rows, t.tr));
-    t.together = t.heads || t.n_token_tiles > 1 ? 1 : TILE_ROWS_MAX / TILE_ROWS_MIN;
+    if (t.heads || t.n_token_tiles > 1)
+        t.together = 1;
+    else
+        t.together = (env->k->apart && rows <= APART_TOKENS ? APART_ROWS : TILE_ROWS_MAX) / TILE_ROWS_MIN;
     return t;
 }
 
@@ -307,7 +313,7 @@ static bool take(sl_tiles *tiles, sl_runs *runs, const sl_tiling *tiling, size_t
 static sl_first_run begin(const sl_graph *g, const sl_op *op, const sl_lane *lane, sl_tiles *tiles)
 {
     const size_t rows = sl_lane_rows(lane, sl_graph_info(g, op->out[0])->rows);
-    const sl_tiling tiling = tiling_of(op, rows);
+    const sl_tiling tiling = tiling_of(op, lane->env, rows);
     sl_first_run run = { .runs.parts = rows > SL_NARROW_ROWS ? 2 : 1 };
     if (take(tiles, &run.runs, &tiling, lane->n_threads, &run.first, &run.end))
         run.weights = weights_of(op, lane, &tiling, run.first);
@@ -318,17 +324,18 @@ static sl_first_run begin(const sl_graph *g, const sl_op *op, const sl_lane *lan
  * while they are multiplied. */
 static void fetch(const sl_graph *g, const sl_op *op, sl_lane *lane)
 {
-    const sl_tiling tiling = tiling_of(op, sl_lane_rows(lane, sl_graph_info(g, op->out[0])->rows));
+    const sl_tiling tiling = tiling_of(op, lane->env, sl_lane_rows(lane, sl_graph_info(g, op->out[0])->rows));
     const void *weights = lane->first < lane->end ? weights_of(op, lane, &tiling, lane->first) : NULL;
     if (weights)
-        sl_cpu_prefetch_bytes(weights, sl_linear_ahead(&op->w[0], SL_PANEL_ROWS));
+        sl_linear_fetch(lane->env->k, act_of(op, lane->env), &op->w[0], weights,
+                        tiling.tr * SL_MIN(tiling.together, lane->end - lane->first));
 }
 
 /* Each further run is taken before the last tile of the one before, which asks for it. */
 static void run_tiles(const sl_graph *g, const sl_op *op, sl_lane *lane, const sl_act *act, size_t rows, float *y,
                       void *scratch)
 {
-    const sl_tiling tiling = tiling_of(op, rows);
+    const sl_tiling tiling = tiling_of(op, lane->env, rows);
     size_t i = lane->first, end = lane->end;
     while (i < end) {
         const size_t step = SL_MIN(tiling.together, end - i), tr = tiling.tr;

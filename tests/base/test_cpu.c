@@ -109,10 +109,18 @@ static void test_isa_system_state(void **state)
                   { 0x2e7, SL_ISA_AVX512 }, { 0x202e7, SL_ISA_AVX512 }, { 0x402e7, SL_ISA_AVX512 },
                   { 0x602e7, SL_ISA_AMX },  { 0xe4, SL_ISA_SCALAR } };
     for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
-        const sl_cpuid id = { UINT32_MAX, UINT32_MAX, UINT32_MAX, UINT32_MAX, cases[i].xcr0 };
+        const sl_cpuid id = { .leaf1_ecx = UINT32_MAX,
+                              .leaf7_ebx = UINT32_MAX,
+                              .leaf7_ecx = UINT32_MAX,
+                              .leaf7_edx = UINT32_MAX,
+                              .xcr0 = cases[i].xcr0 };
         assert_int_equal(sl_cpu_isa_of(&id, granted), cases[i].left);
     }
-    const sl_cpuid hidden = { UINT32_MAX & ~(UINT32_C(1) << 27), UINT32_MAX, UINT32_MAX, UINT32_MAX, 0x602e7 };
+    const sl_cpuid hidden = { .leaf1_ecx = UINT32_MAX & ~(UINT32_C(1) << 27),
+                              .leaf7_ebx = UINT32_MAX,
+                              .leaf7_ecx = UINT32_MAX,
+                              .leaf7_edx = UINT32_MAX,
+                              .xcr0 = 0x602e7 };
     assert_int_equal(sl_cpu_isa_of(&hidden, granted), SL_ISA_SCALAR);
 }
 
@@ -142,6 +150,47 @@ static void test_ceiling(void **state)
     assert_int_equal(sl_cpu_isa_ceiling(&isa, &err), SL_OK);
     assert_int_equal(isa, sl_cpu_isa());
     assert_string_equal(sl_isa_name(SL_ISA_AVX512), "avx512");
+}
+
+/* Signatures as CPUID shows them. */
+static void test_streams(void **state)
+{
+    (void)state;
+    static const struct {
+        bool amd;
+        uint32_t leaf1_eax;
+        bool several;
+    } cases[] = {
+        { true, 0x00a00f11, true },   /* Zen 3, EPYC 7003 */
+        { true, 0x00a20f10, true },   /* Zen 3, Ryzen 5000 */
+        { true, 0x00a40f41, true },   /* Zen 3+, Ryzen 6000 */
+        { true, 0x00a50f00, true },   /* Zen 3, Ryzen 5000G */
+        { true, 0x00a10f11, false },  /* Zen 4, EPYC 9004 */
+        { true, 0x00a60f12, false },  /* Zen 4, Ryzen 7000 */
+        { true, 0x00aa0f02, false },  /* Zen 4c, EPYC 97x4 */
+        { true, 0x00830f10, false },  /* Zen 2 */
+        { true, 0x00b00f21, false },  /* Zen 5 */
+        { false, 0x00a00f11, false }, /* nobody's */
+        { false, 0x000806f8, false }, /* Sapphire Rapids */
+        { false, 0, false },
+    };
+    for (size_t i = 0; i < sizeof cases / sizeof cases[0]; i++) {
+        const sl_cpuid id = { .amd = cases[i].amd, .leaf1_eax = cases[i].leaf1_eax };
+        assert_int_equal(sl_cpu_several_of(&id), cases[i].several);
+    }
+
+    bool several = true;
+    sl_err err = { 0 };
+    assert_int_equal(sl_cpu_several_parse("one", true, &several, &err), SL_OK);
+    assert_false(several);
+    assert_int_equal(sl_cpu_several_parse("several", false, &several, &err), SL_OK);
+    assert_true(several);
+    assert_int_equal(sl_cpu_several_parse("", false, &several, &err), SL_OK);
+    assert_false(several);
+    assert_int_equal(sl_cpu_several_parse(NULL, true, &several, &err), SL_OK);
+    assert_true(several);
+    assert_int_equal(sl_cpu_several_parse("2", true, &several, &err), SL_EINVAL);
+    assert_string_equal(err.msg, "SLUICE_STREAMS=2: expected one or several");
 }
 
 /* The kernel's own list of flags is the second opinion on this machine. */
@@ -176,9 +225,13 @@ static void test_isa_of_this_machine(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        cmocka_unit_test(test_isa_full),         cmocka_unit_test(test_isa_each_bit),
-        cmocka_unit_test(test_tiles_need_leave), cmocka_unit_test(test_isa_system_state),
-        cmocka_unit_test(test_ceiling),          cmocka_unit_test(test_isa_of_this_machine),
+        cmocka_unit_test(test_isa_full),
+        cmocka_unit_test(test_isa_each_bit),
+        cmocka_unit_test(test_tiles_need_leave),
+        cmocka_unit_test(test_isa_system_state),
+        cmocka_unit_test(test_ceiling),
+        cmocka_unit_test(test_streams),
+        cmocka_unit_test(test_isa_of_this_machine),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

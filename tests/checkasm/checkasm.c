@@ -40,6 +40,12 @@ static void run_isa(ca_state *s, bool bench, sl_isa isa)
     sl_kernels k, below = { .isa = SL_ISA_SCALAR }, scalar;
     sl_kernels_init(&k, isa);
     sl_kernels_init(&scalar, SL_ISA_SCALAR);
+    sl_err err = { 0 };
+    if (sl_cpu_several_streams(&k.apart, &err)) {
+        printf("FAILED: %s\n", err.msg);
+        s->failed++;
+        return;
+    }
     if (k.isa != isa) {
         printf("skipped: %s: %s\n", sl_isa_name(isa),
                isa > sl_cpu_isa() ? "this CPU lacks it" : "no such kernels in this build");

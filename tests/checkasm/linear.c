@@ -560,12 +560,16 @@ static void check_bits(ca *c, const void *arg)
     sl_kernels wide = p.k;
     wide.panel[s->format][s->act].narrow_max = 0;
     wide.panel[s->format][s->act].few = NULL;
+    sl_kernels other = p.k; /* one stream or several */
+    other.apart = !other.apart;
 
     for (size_t n = 1; n <= s->T; n += n < 20 ? 1 : 11) {
         const size_t t0 = (s->T - n) / 2;
         same_part(c, &p, &p.k, "fewer tokens", 0, s->R, t0, t0 + n);
         same_part(c, &p, &wide, "fewer tokens, panels", 0, s->R, t0, t0 + n);
         const size_t r0 = n % s->R, r1 = SL_MIN(s->R, r0 + 1 + n);
+        same_part(c, &p, &other, "fewer tokens, other streams", 0, s->R, t0, t0 + n);
+        same_part(c, &p, &other, "fewer tokens and rows, other streams", r0, s->R, 0, n);
         same_part(c, &p, &p.k, "fewer rows", r0, r1, 0, n);
         same_part(c, &p, &wide, "fewer rows, panels", r0, r1, s->T - n, s->T);
     }

@@ -51,6 +51,15 @@ class Logits(unittest.TestCase):
         for args in [("-ub", "1"), ("-ub", "5"), ("-t", "1"), ("-t", "2"), ("--mode", "eager")]:
             self.assertEqual(self.rows(path, "--tokens", ids, *args)[2].tobytes(), whole, args)
 
+    def test_same_bits_in_one_stream_and_several(self):
+        for name in ("llama-small-F16", "qwen3-small-Q8_0", "llama-k256-Q4_K_M", "llama-k256-Q5_K", "qwen3moe-small-BF16"):
+            path, _, manifest = self.model(name)
+            ids = ids_text(manifest["prompts"][0]["ids"])
+            for ubatch in "1", "3":
+                one, several = (self.rows(path, "--tokens", ids, "-ub", ubatch, env={"SLUICE_STREAMS": streams})[2].tobytes()
+                                for streams in ("one", "several"))
+                self.assertEqual(one, several, (name, ubatch))
+
     def test_ids_in_files_and_forms(self):
         path, _, _ = self.model("llama-small-F32")
         want = self.rows(path, "--tokens", "1,2,3")[2].tobytes()

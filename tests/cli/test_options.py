@@ -46,6 +46,16 @@ class Help(unittest.TestCase):
         self.assertRegex(text, r"(?m)^compiler  (gcc|clang) \d+")
         self.assertRegex(text, r"(?m)^kernels +built: scalar.*chosen: \w+$")
         self.assertIn("chosen: scalar", good("--version", env={"SLUICE_CPU": "scalar"}).text)
+        self.assertRegex(text, r"(?m)^memory +read in (one stream|several streams)$")
+        self.assertIn("read in one stream\n", good("--version", env={"SLUICE_STREAMS": "one"}).text)
+        self.assertIn("read in several streams\n", good("--version", env={"SLUICE_STREAMS": "several"}).text)
+
+    def test_environment(self):
+        for name, value, says in (("SLUICE_CPU", "avx1", "expected scalar, avx2, avx512 or amx"), ("SLUICE_STREAMS", "2", "expected one or several")):
+            for args in ("--version",), ("run", LLAMA, "hi"):
+                r = sluice(*args, env={name: value})
+                self.assertEqual(r.code, 2, args)
+                self.assertIn(f"{name}={value}: {says}", r.errors)
 
 
 class WrongUsage(unittest.TestCase):

@@ -84,7 +84,7 @@ SL_ALWAYS_INLINE __m256 add_scaled(__m256 acc, __m256i sum, __m256 d, float dx)
 }
 
 /* What is asked for while rows are multiplied: as many bytes as they have, further on, and from row r1 on those at
- * `next`. */
+ * `next`. from: NULL, nothing. */
 typedef struct onward {
     const uint8_t *from, *end;
     ptrdiff_t jump;
@@ -94,6 +94,8 @@ typedef struct onward {
 SL_ALWAYS_INLINE onward onward_from(const uint8_t *now, size_t by, const sl_tensor *w, size_t r1, const void *next)
 {
     const uint8_t *end = (const uint8_t *)w->data + r1 * w->row_bytes;
+    if (next == sl_nothing_next)
+        return (onward){ 0 };
     return (onward){ now + by, end, next ? (const uint8_t *)next - end : 0 };
 }
 
@@ -106,6 +108,8 @@ SL_ALWAYS_INLINE onward onward_rows(const uint8_t *row, const sl_tensor *w, size
 /* n bytes, when `at` bytes of the rows are multiplied; n is a constant. */
 SL_ALWAYS_INLINE void fetch_onward(const onward *o, size_t at, size_t n)
 {
+    if (!o->from)
+        return;
     const uint8_t *p = o->from + at;
     sl_cpu_prefetch_bytes(p + (p < o->end ? 0 : o->jump), n);
 }
