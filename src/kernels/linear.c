@@ -5,7 +5,7 @@
  * pass over them in blocks:
  *
  *   for 8, 16 or 64 rows:  for a block of columns:  decode 1, 2 or 8 panels
- *                                                   for 12 tokens:  micro
+ *                                                   for 12 or 24 tokens:  micro
  *
  * As few panels as the type takes at once (few_panels: 1, or 2 for one broadcast of activations) stay in L1, and while
  * they are decoded the stored bytes of the next ones are fetched: up to some dozens of tokens memory is what limits.
@@ -21,7 +21,7 @@
 #include "quant/interleave.h"
 
 #define TOKENS_FEW  48  /* up to here as few panels at a time as the type allows */
-#define TOKEN_BLOCK 12  /* whole register tiles of 3 and of 4 tokens */
+#define TOKEN_BLOCK 12  /* whole register tiles of 3 and of 4; twice as many where panels are larger than L1 */
 #define PIECE       256 /* columns of one decode */
 
 size_t sl_linear_scratch(const sl_kernels *k, size_t K)
@@ -44,15 +44,16 @@ unsigned sl_linear_needs(const sl_kernels *k, sl_act_type act, sl_format format,
     return p->needs | (p->narrow_max ? p->narrow_needs : 0) | (is_few(p, T) ? SL_NEED_LANES : 0);
 }
 
-/* How `wide` cuts a product: row blocks of `panels` x 8 rows, column blocks of `cols`. */
+/* How `wide` cuts a product: row blocks of `panels` x 8 rows, column blocks of `cols`, token blocks. */
 typedef struct blocks {
-    size_t panels, cols, panel_bytes;
+    size_t panels, cols, tokens, panel_bytes;
 } blocks;
 
 static blocks choose_blocks(const sl_kernels *k, const sl_panel *p, size_t K, size_t T)
 {
     const size_t all = sl_round_up(K, SL_GROUP);
-    blocks b = { .cols = p->k_block ? SL_MIN(p->k_block, all) : all };
+    blocks b = { .cols = p->k_block ? SL_MIN(p->k_block, all) : all,
+                 .tokens = p->k_block ? TOKEN_BLOCK : 2 * TOKEN_BLOCK };
     b.panel_bytes = b.cols / SL_GROUP * p->group_bytes;
     const size_t most = T > TOKENS_FEW ? SL_PANELS_MAX : SL_MAX(p->few_panels, 1);
     b.panels = SL_MAX(1, SL_MIN(most, k->panels_bytes / b.panel_bytes));
@@ -88,8 +89,8 @@ static void wide(const sl_kernels *k, const sl_panel *p, float *y, size_t ldy, c
             char *panel = scratch;
             for (size_t r = rb; r < rb1; r += SL_PANEL_ROWS, panel += b.panel_bytes)
                 decode_ahead(p, panel, w, r, r1, rows, next, k0, k1);
-            for (size_t t = t0; t < t1; t += TOKEN_BLOCK) {
-                const size_t te = SL_MIN(t1, t + TOKEN_BLOCK);
+            for (size_t t = t0; t < t1; t += b.tokens) {
+                const size_t te = SL_MIN(t1, t + b.tokens);
                 p->micro(y + (t - t0) * ldy + (rb - r0), ldy, scratch, b.panel_bytes, rb1 - rb, k0, k1, x, t, te,
                          k0 == 0);
             }

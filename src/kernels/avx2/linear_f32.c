@@ -7,13 +7,14 @@
  * k = l, l + 8, l + 16 ... in that order, each by fma, from 0; in the last step, lanes past K
  * add 0 * 0; then ((l0 + l4) + (l1 + l5)) + ((l2 + l6) + (l3 + l7)).
  * The 8 lanes do not fit y, hence k_block 0: micro takes all columns and keeps the lanes of
- * 12 tokens x 8 rows on its stack while it goes over chunks of columns that stay in L1. */
+ * 24 tokens x 8 rows on its stack while it goes over chunks of columns that stay in L1. */
 #include "kernels/avx2/linear_in.h"
 
 #include <assert.h>
 
-#define CHUNK  512 /* columns: 16 KiB of panel, 24 KiB of activations */
-#define TOKENS 12
+#define CHUNK  512 /* columns: 16 KiB of panel, 6 KiB of activations for three tokens */
+#define TOKENS 24
+#define HALF   4 /* rows of a tile */
 
 /* n tokens x 4 rows over `steps` x 8 columns; w: 4 rows of the panel, n is a constant. */
 SL_ALWAYS_INLINE void tile(__m256 *lanes, const float *w, const float *x, size_t ldx, size_t steps, size_t n)
@@ -44,19 +45,20 @@ SL_ALWAYS_INLINE void tile(__m256 *lanes, const float *w, const float *x, size_t
         lanes[j * SL_PANEL_ROWS + i] = acc[j][i];
 }
 
-/* All whole steps of one chunk: 8 rows x n <= TOKENS tokens. */
+/* All whole steps of one chunk: 8 rows, which stay in L1, x n <= TOKENS tokens, three of which do while both halves of
+ * the rows meet them. */
 static void chunk(__m256 *lanes, const float *w, const float *x, size_t ldx, size_t steps, size_t n)
 {
-    for (size_t half = 0; half < SL_PANEL_ROWS; half += 4) {
-        __m256 *l = lanes + half;
-        const float *b = w + 8 * half, *a = x;
-        size_t j = 0;
-        for (; j + 3 <= n; j += 3, l += 3 * SL_PANEL_ROWS, a += 3 * ldx)
-            tile(l, b, a, ldx, steps, 3);
+    size_t j = 0;
+    for (; j + 3 <= n; j += 3, lanes += 3 * SL_PANEL_ROWS, x += 3 * ldx) {
+        tile(lanes, w, x, ldx, steps, 3);
+        tile(lanes + HALF, w + 8 * HALF, x, ldx, steps, 3);
+    }
+    for (size_t half = 0; half < SL_PANEL_ROWS; half += HALF) {
         if (n - j == 2)
-            tile(l, b, a, ldx, steps, 2);
+            tile(lanes + half, w + 8 * half, x, ldx, steps, 2);
         else if (n - j == 1)
-            tile(l, b, a, ldx, steps, 1);
+            tile(lanes + half, w + 8 * half, x, ldx, steps, 1);
     }
 }
 
