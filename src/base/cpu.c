@@ -127,10 +127,10 @@ sl_status sl_cpu_isa_ceiling(sl_isa *out, sl_err *err)
     return sl_cpu_isa_parse(getenv("SLUICE_CPU"), sl_cpu_isa(), out, err);
 }
 
-sl_status sl_cpu_several_parse(const char *text, bool best, bool *out, sl_err *err)
+sl_status sl_cpu_several_parse(const char *text, bool usual, bool *out, sl_err *err)
 {
     if (!text || !*text)
-        *out = best;
+        *out = usual;
     else if (strcmp(text, "several") == 0 || strcmp(text, "one") == 0)
         *out = text[0] == 's';
     else

@@ -23,8 +23,8 @@ sl_isa sl_cpu_isa_of(const sl_cpuid *id, bool (*ask_tiles)(void));
 sl_status sl_cpu_isa_parse(const char *text, sl_isa best, sl_isa *out, sl_err *err);
 
 bool sl_cpu_several_of(const sl_cpuid *id);
-/* What `text` says (NULL or empty: `best`). */
-sl_status sl_cpu_several_parse(const char *text, bool best, bool *out, sl_err *err);
+/* What `text` says (NULL or empty: `usual`). */
+sl_status sl_cpu_several_parse(const char *text, bool usual, bool *out, sl_err *err);
 
 /* The affinity mask of the calling thread; CPU 0 alone where the system does not tell. */
 void sl_cpu_affinity(sl_cpu_set *out);

@@ -32,7 +32,8 @@ static void print_help(FILE *f)
     fputs("\n"
           "`sluice COMMAND --help` explains a command; `sluice --version` says what this build is.\n"
           "Results go to stdout, progress and statistics to stderr. Exit status: 0 good, 1 failed,\n"
-          "2 wrong usage, 130 ended by Ctrl-C. SLUICE_CPU=scalar|avx2 limits the kernels used.\n",
+          "2 wrong usage, 130 ended by Ctrl-C. SLUICE_CPU=scalar|avx2 limits the kernels used,\n"
+          "SLUICE_STREAMS=one|several says how memory is read.\n",
           f);
 }
 

@@ -208,7 +208,7 @@ sl_status sl_settings_read(sl_settings *s, const sl_net *net, const sl_engine_op
 void sl_settings_kernels(sl_settings *s, sl_kernels *k)
 {
     sl_kernels_init(k, s->isa);
-    k->apart = s->several_streams;
+    k->several = s->several_streams;
     if (!s->round_floats)
         sl_kernels_keep_floats(k);
     s->plan.env.k = k;

@@ -104,9 +104,11 @@ typedef void sl_panel_micro_fn(float *y, size_t ldy, const void *panels, size_t 
                                size_t k1, const sl_act *x, size_t t0, size_t t1, bool first);
 
 /* The same product for few tokens, straight from the stored rows r0..r1, all K; no panel is
- * written. y[t][r - r0]. The bits are those of decode + micro. `next` as for sl_linear. */
+ * written. y[t][r - r0]. The bits are those of decode + micro. `next` as for sl_linear, or sl_nothing_next: then
+ * nothing is asked for. */
 typedef void sl_panel_narrow_fn(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const void *next,
                                 const sl_act *x, size_t t0, size_t t1);
+extern const char sl_nothing_next[1];
 
 /* The same product for SL_LANES tokens, which are too few to pay for panels. y[lane][r - r0], bits as
  * above. lanes [ceil(w->cols / 32)] */
@@ -124,7 +126,7 @@ typedef struct sl_panel {
     sl_panel_micro_fn *micro;
     sl_panel_narrow_fn *narrow; /* optional */
     size_t narrow_max;          /* largest T for narrow, where `few` does not take it; 0 without one */
-    size_t apart;               /* rows that narrow reads side by side and that may lie far apart; 0: none may */
+    size_t streams;             /* rows that narrow reads side by side, which may lie far apart; 0: they may not */
     sl_panel_few_fn *few;       /* optional */
     size_t few_panels;          /* that are decoded before they are multiplied, however few the tokens; 0: one */
 } sl_panel;
@@ -259,7 +261,7 @@ typedef void sl_add_scaled_fn(float *y, const float *a, float s, size_t n);
 typedef struct sl_kernels {
     sl_isa isa;          /* highest folder that wrote a slot */
     size_t panels_bytes; /* that decoded panels of one product may take of the second-level cache */
-    bool apart;          /* narrow reads rows apart, where the panel type can (sl_cpu_several_streams) */
+    bool several;        /* narrow reads several streams, where the panel type can (sl_cpu_several_streams) */
     sl_quantize_fn *quantize;
     sl_turn_fn *turn;
     sl_panel panel[SL_FORMAT_COUNT][SL_ACT_COUNT]; /* float formats ignore the activation type: F32 */
@@ -295,14 +297,12 @@ size_t sl_linear_scratch(const sl_kernels *k, size_t K);
  * decode + micro and blocks for the caches. y row stride ldy >= r1 - r0. `act` as planned;
  * x holds the forms that sl_linear_needs names. scratch: 64-byte aligned.
  * While rows are multiplied, later ones are asked for into the cache, and as much of what lies at `next`: that is where
- * the thread goes on behind row r1. NULL: with what lies there; formats that pack rows together always do.
- * sl_nothing_next: nothing is asked for. */
+ * the thread goes on behind row r1. NULL: with what lies there; formats that pack rows together always do. */
 void sl_linear(const sl_kernels *k, sl_act_type act, float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1,
                const void *next, const sl_act *x, size_t t0, size_t t1, void *scratch);
-extern const char sl_nothing_next[1];
 
-/* Ask for what sl_linear reads first of the n rows at `rows`, of a tensor like w. */
-void sl_linear_fetch(const sl_kernels *k, sl_act_type act, const sl_tensor *w, const void *rows, size_t n);
+/* Ask for what sl_linear reads first of rows r0..r1 of w, for T tokens. */
+void sl_linear_fetch(const sl_kernels *k, sl_act_type act, const sl_tensor *w, size_t r0, size_t r1, size_t T);
 
 /* Memory takes that long to answer: who reads a core's share of it should ask so many bytes before. */
 #define SL_BYTES_AHEAD 5120

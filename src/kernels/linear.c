@@ -21,7 +21,7 @@
 #include "quant/interleave.h"
 
 #define TOKENS_FEW  48  /* up to here as few panels at a time as the type allows */
-#define TOKEN_BLOCK 12  /* whole register tiles of 3 and of 4; twice as many where panels are larger than L1 */
+#define TOKEN_BLOCK 12  /* whole register tiles of 3 and of 4; twice as many where a panel has all columns */
 #define PIECE       256 /* columns of one decode */
 
 size_t sl_linear_scratch(const sl_kernels *k, size_t K)
@@ -98,7 +98,7 @@ static void wide(const sl_kernels *k, const sl_panel *p, float *y, size_t ldy, c
     }
 }
 
-/* ---- rows apart ------------------------------------------------------------------ */
+/* ---- several streams ------------------------------------------------------------- */
 
 /* Rows that are read side by side lie a part of all rows from each other. So each of them begins a stream through
  * memory, the next row of which follows when it is through, and the CPU's own prefetchers run ahead in all at once. */
@@ -107,45 +107,48 @@ static void wide(const sl_kernels *k, const sl_panel *p, float *y, size_t ldy, c
 
 const char sl_nothing_next[1] = "";
 
-static bool reads_apart(const sl_kernels *k, const sl_panel *p, size_t n_rows, size_t T)
+static bool in_streams(const sl_kernels *k, const sl_panel *p, size_t n_rows, size_t T)
 {
-    return k->apart && p->apart && n_rows >= 2 * p->apart && T <= SL_MIN(p->narrow_max, NARROW_MOST) && !is_few(p, T);
+    return k->several && p->streams && n_rows >= 2 * p->streams && T <= SL_MIN(p->narrow_max, NARROW_MOST) &&
+           !is_few(p, T);
 }
 
-/* The beginnings of the streams, before which no prefetcher knows them. */
-static void fetch_apart(const sl_panel *p, const sl_tensor *w, const void *rows, size_t n)
+/* The beginnings of the streams of n rows like those of w, before which no prefetcher knows them. */
+static void fetch_streams(const sl_panel *p, const sl_tensor *w, const char *rows, size_t n)
 {
-    for (size_t i = 0; i < p->apart; i++)
-        sl_cpu_prefetch_bytes((const char *)rows + i * (n / p->apart) * w->row_bytes, SL_BYTES_AHEAD / SL_PANEL_ROWS);
+    const size_t part = n / p->streams;
+    for (size_t i = 0; i < p->streams; i++)
+        sl_cpu_prefetch_bytes(rows + i * part * w->row_bytes, SL_BYTES_AHEAD / SL_PANEL_ROWS);
 }
 
-static void narrow_apart(const sl_panel *p, float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1,
-                         const void *next, const sl_act *x, size_t t0, size_t t1)
+static void narrow_streams(const sl_panel *p, float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1,
+                           const void *next, const sl_act *x, size_t t0, size_t t1)
 {
-    const size_t side = p->apart, part = (r1 - r0) / side;
+    const size_t n = p->streams, part = (r1 - r0) / n;
     const char *rows = (const char *)w->data + r0 * w->row_bytes;
     float some[NARROW_MOST][SL_PANEL_ROWS];
     sl_tensor spread = *w; /* its rows are rows r, r + part, r + 2 * part ... */
-    spread.rows = side;
+    spread.rows = n;
     spread.row_bytes = part * w->row_bytes;
     for (size_t r = 0; r < part; r++) {
         spread.data = rows + r * w->row_bytes;
-        if (r + 1 == part)
-            fetch_apart(p, w, next ? next : rows + (r1 - r0) * w->row_bytes, r1 - r0);
-        p->narrow(some[0], SL_PANEL_ROWS, &spread, 0, side, sl_nothing_next, x, t0, t1);
+        if (r + 1 == part) /* what lies there is most often as many rows of the same length */
+            fetch_streams(p, w, next ? next : rows + (r1 - r0) * w->row_bytes, r1 - r0);
+        p->narrow(some[0], SL_PANEL_ROWS, &spread, 0, n, sl_nothing_next, x, t0, t1);
         for (size_t t = 0; t < t1 - t0; t++)
-            for (size_t i = 0; i < side; i++)
+            for (size_t i = 0; i < n; i++)
                 y[t * ldy + r + i * part] = some[t][i];
     }
-    if (side * part < r1 - r0)
-        p->narrow(y + side * part, ldy, w, r0 + side * part, r1, next, x, t0, t1);
+    if (n * part < r1 - r0)
+        p->narrow(y + n * part, ldy, w, r0 + n * part, r1, next, x, t0, t1);
 }
 
-void sl_linear_fetch(const sl_kernels *k, sl_act_type act, const sl_tensor *w, const void *rows, size_t n)
+void sl_linear_fetch(const sl_kernels *k, sl_act_type act, const sl_tensor *w, size_t r0, size_t r1, size_t T)
 {
     const sl_panel *p = &k->panel[w->format][act];
-    if (reads_apart(k, p, n, 1))
-        fetch_apart(p, w, rows, n);
+    const char *rows = (const char *)w->data + r0 * w->row_bytes;
+    if (in_streams(k, p, r1 - r0, T))
+        fetch_streams(p, w, rows, r1 - r0);
     else
         sl_cpu_prefetch_bytes(rows, sl_linear_ahead(w, SL_PANEL_ROWS));
 }
@@ -178,8 +181,8 @@ void sl_linear(const sl_kernels *k, sl_act_type act, float *y, size_t ldy, const
     }
     if (is_few(p, t1 - t0))
         few(k, p, y, ldy, w, r0, r1, next, x, t0, scratch);
-    else if (reads_apart(k, p, r1 - r0, t1 - t0))
-        narrow_apart(p, y, ldy, w, r0, r1, next, x, t0, t1);
+    else if (in_streams(k, p, r1 - r0, t1 - t0))
+        narrow_streams(p, y, ldy, w, r0, r1, next, x, t0, t1);
     else if (t1 - t0 <= p->narrow_max)
         p->narrow(y, ldy, w, r0, r1, next, x, t0, t1);
     else

@@ -171,7 +171,7 @@ void sl_kv_fetch_slot(const sl_kv *kv, const sl_kv_head *h, bool key, size_t at)
         bytes = SL_KV_BLOCK * filled;
     }
     sl_cpu_prefetch_bytes(from, bytes);
-    sl_cpu_prefetch(from + bytes - 1); /* a line more, where the first begins before them */
+    sl_cpu_prefetch(from + bytes - 1); /* the last line, if they do not begin with one */
     if (h->scale)
         sl_cpu_prefetch(h->scale + at);
 }

@@ -17,8 +17,7 @@
 #define TILE_TOKENS   128 /* a tile's outputs (128 x 64 floats) stay in the second-level cache */
 #define TILE_ROWS_MAX 64
 #define TILE_ROWS_MIN 16
-#define APART_ROWS    256 /* of streams that are read side by side each should be some pages long */
-#define APART_TOKENS  4   /* few enough to be bound by reading; their outputs are no more than those of a tile */
+#define STREAMS_ROWS  256 /* for few tokens: of streams that are read side by side each should be some pages long */
 #define PREPARE_ROWS  4   /* tokens of a prologue tile */
 #define SLOTS_AHEAD   4   /* tokens: so long before it is written a key or value's place is asked for */
 
@@ -280,24 +279,32 @@ typedef struct sl_tiling {
 
 static sl_tiling tiling_of(const sl_op *op, const sl_env *env, size_t rows)
 {
-    static_assert(APART_TOKENS * APART_ROWS <= TILE_TOKENS * TILE_ROWS_MAX, "y has room for either");
+    static_assert(SL_NARROW_ROWS * STREAMS_ROWS <= TILE_TOKENS * TILE_ROWS_MAX, "y has room for either");
     sl_tiling t = { .heads = op->epi == SL_EPI_QKV, .n_token_tiles = sl_div_up(rows, TILE_TOKENS) };
     t.tr = t.heads ? op->heads.C : t.n_token_tiles > 1 ? TILE_ROWS_MAX : TILE_ROWS_MIN;
     t.n = t.n_token_tiles * (t.heads ? op->heads.H + 2 * op->heads.Hkv : sl_div_up(op->w[0].rows, t.tr));
     if (t.heads || t.n_token_tiles > 1)
         t.together = 1;
     else
-        t.together = (env->k->apart && rows <= APART_TOKENS ? APART_ROWS : TILE_ROWS_MAX) / TILE_ROWS_MIN;
+        t.together = (env->k->several && rows <= SL_NARROW_ROWS ? STREAMS_ROWS : TILE_ROWS_MAX) / TILE_ROWS_MIN;
     return t;
+}
+
+/* The matrix that has tile i, and the tile's first row in it. */
+static const sl_tensor *matrix_of(const sl_op *op, const sl_tiling *tiling, size_t i, size_t *first)
+{
+    const size_t r = i / tiling->n_token_tiles, H = op->heads.H, Hkv = op->heads.Hkv;
+    const unsigned which = !tiling->heads || r < H ? 0 : r < H + Hkv ? 1 : 2;
+    *first = tiling->tr * (which == 0 ? r : which == 1 ? r - H : r - H - Hkv);
+    return &op->w[which];
 }
 
 /* Where the weights of tile i begin. */
 static const void *weights_of(const sl_op *op, const sl_lane *lane, const sl_tiling *tiling, size_t i)
 {
-    const size_t r = i / tiling->n_token_tiles, H = op->heads.H, Hkv = op->heads.Hkv;
-    const unsigned which = !tiling->heads || r < H ? 0 : r < H + Hkv ? 1 : 2;
-    const size_t first = tiling->tr * (which == 0 ? r : which == 1 ? r - H : r - H - Hkv);
-    return sl_lane_row(lane, &op->w[which], first);
+    size_t first = 0;
+    const sl_tensor *w = matrix_of(op, tiling, i, &first);
+    return sl_lane_row(lane, w, first);
 }
 
 static bool take(sl_tiles *tiles, sl_runs *runs, const sl_tiling *tiling, size_t n_threads, size_t *i, size_t *end)
@@ -324,11 +331,14 @@ static sl_first_run begin(const sl_graph *g, const sl_op *op, const sl_lane *lan
  * while they are multiplied. */
 static void fetch(const sl_graph *g, const sl_op *op, sl_lane *lane)
 {
-    const sl_tiling tiling = tiling_of(op, lane->env, sl_lane_rows(lane, sl_graph_info(g, op->out[0])->rows));
-    const void *weights = lane->first < lane->end ? weights_of(op, lane, &tiling, lane->first) : NULL;
-    if (weights)
-        sl_linear_fetch(lane->env->k, act_of(op, lane->env), &op->w[0], weights,
-                        tiling.tr * SL_MIN(tiling.together, lane->end - lane->first));
+    const size_t rows = sl_lane_rows(lane, sl_graph_info(g, op->out[0])->rows);
+    const sl_tiling tiling = tiling_of(op, lane->env, rows);
+    if (lane->first >= lane->end || !weights_of(op, lane, &tiling, lane->first))
+        return;
+    size_t r0 = 0;
+    const sl_tensor w = sl_lane_weights(lane, matrix_of(op, &tiling, lane->first, &r0));
+    const size_t r1 = SL_MIN(w.rows, r0 + tiling.tr * SL_MIN(tiling.together, lane->end - lane->first));
+    sl_linear_fetch(lane->env->k, act_of(op, lane->env), &w, r0, r1, SL_MIN(rows, TILE_TOKENS));
 }
 
 /* Each further run is taken before the last tile of the one before, which asks for it. */

@@ -41,7 +41,7 @@ static void run_isa(ca_state *s, bool bench, sl_isa isa)
     sl_kernels_init(&k, isa);
     sl_kernels_init(&scalar, SL_ISA_SCALAR);
     sl_err err = { 0 };
-    if (sl_cpu_several_streams(&k.apart, &err)) {
+    if (sl_cpu_several_streams(&k.several, &err)) {
         printf("FAILED: %s\n", err.msg);
         s->failed++;
         return;

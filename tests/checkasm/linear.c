@@ -561,7 +561,7 @@ static void check_bits(ca *c, const void *arg)
     wide.panel[s->format][s->act].narrow_max = 0;
     wide.panel[s->format][s->act].few = NULL;
     sl_kernels other = p.k; /* one stream or several */
-    other.apart = !other.apart;
+    other.several = !other.several;
 
     for (size_t n = 1; n <= s->T; n += n < 20 ? 1 : 11) {
         const size_t t0 = (s->T - n) / 2;

@@ -19,11 +19,11 @@
 /* n tokens x 4 rows over `steps` x 8 columns; w: 4 rows of the panel, n is a constant. */
 SL_ALWAYS_INLINE void tile(__m256 *lanes, const float *w, const float *x, size_t ldx, size_t steps, size_t n)
 {
-    __m256 acc[3][4];
+    __m256 acc[3][HALF];
     UNROLL
     for (size_t j = 0; j < n; j++)
         UNROLL
-    for (size_t i = 0; i < 4; i++)
+    for (size_t i = 0; i < HALF; i++)
         acc[j][i] = lanes[j * SL_PANEL_ROWS + i];
     for (size_t s = 0; s < steps; s++, w += 8 * SL_PANEL_ROWS, x += 8) {
         __m256 a[3];
@@ -31,7 +31,7 @@ SL_ALWAYS_INLINE void tile(__m256 *lanes, const float *w, const float *x, size_t
         for (size_t j = 0; j < n; j++)
             a[j] = _mm256_loadu_ps(x + j * ldx);
         UNROLL
-        for (size_t i = 0; i < 4; i++) {
+        for (size_t i = 0; i < HALF; i++) {
             const __m256 b = _mm256_loadu_ps(w + 8 * i);
             UNROLL
             for (size_t j = 0; j < n; j++)
@@ -41,7 +41,7 @@ SL_ALWAYS_INLINE void tile(__m256 *lanes, const float *w, const float *x, size_t
     UNROLL
     for (size_t j = 0; j < n; j++)
         UNROLL
-    for (size_t i = 0; i < 4; i++)
+    for (size_t i = 0; i < HALF; i++)
         lanes[j * SL_PANEL_ROWS + i] = acc[j][i];
 }
 

@@ -93,9 +93,9 @@ typedef struct onward {
 /* `by` bytes behind `now`, where the rows begin. */
 SL_ALWAYS_INLINE onward onward_from(const uint8_t *now, size_t by, const sl_tensor *w, size_t r1, const void *next)
 {
-    const uint8_t *end = (const uint8_t *)w->data + r1 * w->row_bytes;
     if (next == sl_nothing_next)
         return (onward){ 0 };
+    const uint8_t *end = (const uint8_t *)w->data + r1 * w->row_bytes;
     return (onward){ now + by, end, next ? (const uint8_t *)next - end : 0 };
 }
 

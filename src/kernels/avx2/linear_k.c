@@ -183,6 +183,6 @@ void sl_linear_init_avx2_k(sl_kernels *k)
     k->panel[SL_FORMAT_Q4_K][SL_ACT_Q8] = u_panel(four, decode_Q4_K, narrow_Q4_K, LINEAR_TILE, few_Q4_K);
     k->panel[SL_FORMAT_Q4_K_R8][SL_ACT_Q8] = u_panel(four, decode_Q4_K_R8, narrow_Q4_K_R8, LINEAR_TILE, few_Q4_K_R8);
     k->panel[SL_FORMAT_Q5_K][SL_ACT_Q8] = u_panel(five, decode_Q5_K, narrow_Q5_K, LINEAR_TILE, few_Q5_K);
-    k->panel[SL_FORMAT_Q4_K][SL_ACT_Q8].apart = k->panel[SL_FORMAT_Q5_K][SL_ACT_Q8].apart = SL_PANEL_ROWS;
+    k->panel[SL_FORMAT_Q4_K][SL_ACT_Q8].streams = k->panel[SL_FORMAT_Q5_K][SL_ACT_Q8].streams = SL_PANEL_ROWS;
     k->panel[SL_FORMAT_Q5_K_R8][SL_ACT_Q8] = u_panel(five, decode_Q5_K_R8, narrow_Q5_K_R8, LINEAR_TILE, NULL);
 }

@@ -59,6 +59,6 @@ FORMAT(Q8_0_R8, true)
 void sl_linear_init_avx2_s8(sl_kernels *k)
 {
     k->panel[SL_FORMAT_Q8_0][SL_ACT_Q8] = s8_panel(decode_Q8_0, narrow_Q8_0);
-    k->panel[SL_FORMAT_Q8_0][SL_ACT_Q8].apart = SL_PANEL_ROWS;
+    k->panel[SL_FORMAT_Q8_0][SL_ACT_Q8].streams = SL_PANEL_ROWS;
     k->panel[SL_FORMAT_Q8_0_R8][SL_ACT_Q8] = s8_panel(decode_Q8_0_R8, narrow_Q8_0_R8);
 }

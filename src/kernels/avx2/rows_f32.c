@@ -244,8 +244,8 @@ void sl_linear_init_avx2_f32(sl_kernels *k)
         k->panel[SL_FORMAT_F32][act] = panel(decode_F32, narrow_F32, NARROW_MAX_FLOATS);
         k->panel[SL_FORMAT_F16][act] = panel(decode_F16, narrow_F16, NARROW_MAX_FLOATS);
         k->panel[SL_FORMAT_BF16][act] = panel(decode_BF16, narrow_BF16, NARROW_MAX_FLOATS);
-        k->panel[SL_FORMAT_F32][act].apart = k->panel[SL_FORMAT_F16][act].apart = ROWS;
-        k->panel[SL_FORMAT_BF16][act].apart = ROWS;
+        k->panel[SL_FORMAT_F32][act].streams = k->panel[SL_FORMAT_F16][act].streams = ROWS;
+        k->panel[SL_FORMAT_BF16][act].streams = ROWS;
     }
 #define BLOCKS(id) k->panel[SL_FORMAT_##id][SL_ACT_F32] = panel(decode_##id, narrow_##id, NARROW_MAX_BLOCKS);
     BLOCKS(Q8_0)
