@@ -301,8 +301,8 @@ size_t sl_linear_scratch(const sl_kernels *k, size_t K);
 void sl_linear(const sl_kernels *k, sl_act_type act, float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1,
                const void *next, const sl_act *x, size_t t0, size_t t1, void *scratch);
 
-/* Ask for what sl_linear reads first of rows r0..r1 of w, for T tokens. */
-void sl_linear_fetch(const sl_kernels *k, sl_act_type act, const sl_tensor *w, size_t r0, size_t r1, size_t T);
+/* Ask for what sl_linear reads first of the n rows at `rows`, of w or a copy of it, for T tokens. */
+void sl_linear_fetch(const sl_kernels *k, sl_act_type act, const sl_tensor *w, const void *rows, size_t n, size_t T);
 
 /* Memory takes that long to answer: who reads a core's share of it should ask so many bytes before. */
 #define SL_BYTES_AHEAD 5120

@@ -143,12 +143,11 @@ static void narrow_streams(const sl_panel *p, float *y, size_t ldy, const sl_ten
         p->narrow(y + n * part, ldy, w, r0 + n * part, r1, next, x, t0, t1);
 }
 
-void sl_linear_fetch(const sl_kernels *k, sl_act_type act, const sl_tensor *w, size_t r0, size_t r1, size_t T)
+void sl_linear_fetch(const sl_kernels *k, sl_act_type act, const sl_tensor *w, const void *rows, size_t n, size_t T)
 {
     const sl_panel *p = &k->panel[w->format][act];
-    const char *rows = (const char *)w->data + r0 * w->row_bytes;
-    if (in_streams(k, p, r1 - r0, T))
-        fetch_streams(p, w, rows, r1 - r0);
+    if (in_streams(k, p, n, T))
+        fetch_streams(p, w, rows, n);
     else
         sl_cpu_prefetch_bytes(rows, sl_linear_ahead(w, SL_PANEL_ROWS));
 }

@@ -333,12 +333,14 @@ static void fetch(const sl_graph *g, const sl_op *op, sl_lane *lane)
 {
     const size_t rows = sl_lane_rows(lane, sl_graph_info(g, op->out[0])->rows);
     const sl_tiling tiling = tiling_of(op, lane->env, rows);
-    if (lane->first >= lane->end || !weights_of(op, lane, &tiling, lane->first))
+    if (lane->first >= lane->end)
         return;
-    size_t r0 = 0;
-    const sl_tensor w = sl_lane_weights(lane, matrix_of(op, &tiling, lane->first, &r0));
-    const size_t r1 = SL_MIN(w.rows, r0 + tiling.tr * SL_MIN(tiling.together, lane->end - lane->first));
-    sl_linear_fetch(lane->env->k, act_of(op, lane->env), &w, r0, r1, SL_MIN(rows, TILE_TOKENS));
+    size_t r = 0;
+    const sl_tensor *w = matrix_of(op, &tiling, lane->first, &r);
+    const void *weights = sl_lane_row(lane, w, r);
+    const size_t n = SL_MIN(w->rows - r, tiling.tr * SL_MIN(tiling.together, lane->end - lane->first));
+    if (weights)
+        sl_linear_fetch(lane->env->k, act_of(op, lane->env), w, weights, n, SL_MIN(rows, TILE_TOKENS));
 }
 
 /* Each further run is taken before the last tile of the one before, which asks for it. */
