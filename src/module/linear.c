@@ -154,13 +154,14 @@ static void add_bias(const sl_kernels *k, float *y, size_t ld, const float *bias
         k->add(y, y, bias + r0, n);
 }
 
-static void add_residual(const sl_graph *g, const sl_op *op, sl_lane *lane, const sl_tile *tile)
+/* y: [tokens][rows of the tile], so that the output is written once: of rows that lie whole pages of memory apart a
+ * cache holds few. */
+static void add_residual(const sl_graph *g, const sl_op *op, sl_lane *lane, const sl_tile *tile, const float *y)
 {
-    const size_t ld = sl_graph_info(g, op->out[0])->width;
-    for (size_t t = tile->t0; t < tile->t1; t++) {
-        float *y = lane->value[op->out[0]] + t * ld + tile->r0;
-        lane->env->k->add(y, y, lane->value[op->in[1]] + t * ld + tile->r0, tile->r1 - tile->r0);
-    }
+    const size_t ld = sl_graph_info(g, op->out[0])->width, n = tile->r1 - tile->r0;
+    for (size_t t = tile->t0; t < tile->t1; t++, y += n)
+        lane->env->k->add(lane->value[op->out[0]] + t * ld + tile->r0, y, lane->value[op->in[1]] + t * ld + tile->r0,
+                          n);
 }
 
 static void swiglu(const sl_graph *g, const sl_op *op, sl_lane *lane, const sl_tile *tile, float *gate, const float *up)
@@ -242,12 +243,13 @@ static void run_tile(const sl_graph *g, const sl_op *op, sl_lane *lane, const sl
         add_bias(env->k, up, n, op->bias[1], tile->r0, n, T);
         swiglu(g, op, lane, tile, y, up);
     } else {
-        const size_t ld = sl_graph_info(g, op->out[0])->width;
-        float *out = lane->value[op->out[0]] + tile->t0 * ld + tile->r0;
+        const bool adds = op->epi == SL_EPI_ADD;
+        const size_t width = sl_graph_info(g, op->out[0])->width, ld = adds ? n : width;
+        float *out = adds ? y : lane->value[op->out[0]] + tile->t0 * width + tile->r0;
         sl_linear(env->k, type, out, ld, &w, tile->r0, tile->r1, next, act, tile->t0, tile->t1, scratch);
         add_bias(env->k, out, ld, op->bias[0], tile->r0, n, T);
-        if (op->epi == SL_EPI_ADD)
-            add_residual(g, op, lane, tile);
+        if (adds)
+            add_residual(g, op, lane, tile, y);
     }
     lane->written_bytes += T * n * sizeof(float);
 }

@@ -176,6 +176,77 @@ SL_ALWAYS_INLINE void pack(b_kind kind, float buf[][PACK_X], const b_view *b, si
     }
 }
 
+/* Where the rows of a packed tile go on: two places, three rows from each. A compiler that knew how the two hang
+ * together would keep an address for each row and step, more than there are registers. */
+typedef struct row_places {
+    const char *lo, *hi;
+    size_t ld; /* bytes from a row to the next */
+} row_places;
+
+/* One k of a packed tile: 2 vectors of b, and one number of each row. */
+SL_ALWAYS_INLINE void packed_step(size_t rows, __m256 acc[ROW_BLOCK][2], row_places *a, const float *b)
+{
+    const __m256 w0 = _mm256_load_ps(b), w1 = _mm256_load_ps(b + 8);
+    UNROLL
+    for (size_t r = 0; r < rows; r++) {
+        const __m256 x = _mm256_broadcast_ss((const float *)(const void *)((r < 3 ? a->lo : a->hi) + r % 3 * a->ld));
+        acc[r][0] = _mm256_fmadd_ps(x, w0, acc[r][0]);
+        acc[r][1] = _mm256_fmadd_ps(x, w1, acc[r][1]);
+    }
+    a->lo += sizeof(float);
+    a->hi += sizeof(float);
+    __asm__("" : "+r"(a->lo), "+r"(a->hi));
+}
+
+/* `tile` of 16 x of a packed page, where nothing but multiplying is left to do. */
+SL_ALWAYS_INLINE void packed_tile(size_t rows, const job *j, const float *b)
+{
+    __m256 acc[ROW_BLOCK][2];
+    UNROLL
+    for (size_t r = 0; r < rows; r++)
+        for (size_t v = 0; v < 2; v++)
+            acc[r][v] = j->zero ? _mm256_setzero_ps() : _mm256_loadu_ps(j->out + r * j->ldo + 8 * v);
+    const char *first = (const char *)(j->a + j->k0);
+    const size_t ld = j->lda * sizeof(float);
+    row_places a = { first, rows > 3 ? first + 3 * ld : first, ld };
+    const float *end = b + j->k1 * PACK_X;
+    for (b += j->k0 * PACK_X; b < end; b += PACK_X)
+        packed_step(rows, acc, &a, b);
+    UNROLL
+    for (size_t r = 0; r < rows; r++)
+        for (size_t v = 0; v < 2; v++)
+            _mm256_storeu_ps(j->out + r * j->ldo + 8 * v, acc[r][v]);
+}
+
+/* A block_fn of packed pages. */
+static __attribute__((noinline)) void block_packed(size_t rows, const job *j, const b_view *b, size_t width)
+{
+    const float *packed = (const float *)(const void *)b->data;
+    if (width != PACK_X) {
+        block_f32(rows, j, b, width);
+        return;
+    }
+    switch (rows) {
+    case 1:
+        packed_tile(1, j, packed);
+        break;
+    case 2:
+        packed_tile(2, j, packed);
+        break;
+    case 3:
+        packed_tile(3, j, packed);
+        break;
+    case 4:
+        packed_tile(4, j, packed);
+        break;
+    case 5:
+        packed_tile(5, j, packed);
+        break;
+    default:
+        packed_tile(ROW_BLOCK, j, packed);
+    }
+}
+
 /* Of R rows that are left, the next block: all about the same size, since small ones are slow. */
 static inline size_t next_block(size_t R)
 {
@@ -207,7 +278,7 @@ SL_ALWAYS_INLINE void many_rows(b_kind kind, const job *j, size_t R, const uint3
                                    .lda = j->lda,
                                    .k1 = k1 - k0,
                                    .zero = j->zero && k0 == 0 };
-                block_ragged(block_f32, rows, &part, n ? left : NULL, &packed, w);
+                block_ragged(block_packed, rows, &part, n ? left : NULL, &packed, w);
             }
         }
     }

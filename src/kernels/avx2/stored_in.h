@@ -10,20 +10,6 @@
 #include "kernels/avx2/avx2_in.h"
 #include "quant/interleave.h"
 
-/* Unroll loops of constant length, so that their arrays are registers. Not under a sanitizer: its
- * checks of each access, unrolled, take a compiler minutes and a gigabyte. The sums are the same. */
-#ifdef __clang__
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer)
-#define UNROLL _Pragma("clang loop unroll(disable)")
-#else
-#define UNROLL _Pragma("clang loop unroll(full)")
-#endif
-#elif defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define UNROLL
-#else
-#define UNROLL _Pragma("GCC unroll 16")
-#endif
-
 /* Take sums in the order as written: left alone, compilers reorder integer sums of unrolled
  * loops into trees, whose many partial sums go through the stack. */
 #define IN_ORDER(v) __asm__("" : "+x"(v))
