@@ -126,7 +126,8 @@ typedef struct sl_panel {
     sl_panel_micro_fn *micro;
     sl_panel_narrow_fn *narrow; /* optional */
     size_t narrow_max;          /* largest T for narrow, where `few` does not take it; 0 without one */
-    size_t streams;             /* rows that narrow reads side by side, which may lie far apart; 0: they may not */
+    size_t streams;             /* rows that narrow reads side by side, which may lie far apart, or, of interleaved rows
+                                 * and for one token, panels; 0: they may not */
     sl_panel_few_fn *few;       /* optional */
     size_t few_panels;          /* that are decoded before they are multiplied, however few the tokens; 0: one */
 } sl_panel;

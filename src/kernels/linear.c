@@ -101,22 +101,35 @@ static void wide(const sl_kernels *k, const sl_panel *p, float *y, size_t ldy, c
 /* ---- several streams ------------------------------------------------------------- */
 
 /* Rows that are read side by side lie a part of all rows from each other. So each of them begins a stream through
- * memory, the next row of which follows when it is through, and the CPU's own prefetchers run ahead in all at once. */
+ * memory, the next row of which follows when it is through, and the CPU's own prefetchers run ahead in all at once.
+ * Where rows are interleaved, what is said of rows goes for panels. */
 
 #define NARROW_MOST 16 /* tokens */
 
 const char sl_nothing_next[1] = "";
 
-static bool in_streams(const sl_kernels *k, const sl_panel *p, size_t n_rows, size_t T)
+/* Rows that lie together in memory. */
+static size_t together(const sl_tensor *w)
 {
-    return k->several && p->streams && n_rows >= 2 * p->streams && T <= SL_MIN(p->narrow_max, NARROW_MOST) &&
-           !is_few(p, T);
+    return sl_format_is_interleaved(w->format) ? SL_PANEL_ROWS : 1;
+}
+
+static bool in_streams(const sl_kernels *k, const sl_panel *p, const sl_tensor *w, size_t n_rows, size_t T)
+{
+    const size_t most = together(w) > 1 ? 1 : SL_MIN(p->narrow_max, NARROW_MOST);
+    return k->several && p->streams && n_rows >= 2 * p->streams * together(w) && T <= most && !is_few(p, T);
+}
+
+/* Rows of each stream, of n rows. */
+static size_t part_of(const sl_panel *p, const sl_tensor *w, size_t n)
+{
+    return n / (p->streams * together(w)) * together(w);
 }
 
 /* The beginnings of the streams of n rows like those of w, before which no prefetcher knows them. */
 static void fetch_streams(const sl_panel *p, const sl_tensor *w, const char *rows, size_t n)
 {
-    const size_t part = n / p->streams;
+    const size_t part = part_of(p, w, n);
     for (size_t i = 0; i < p->streams; i++)
         sl_cpu_prefetch_bytes(rows + i * part * w->row_bytes, SL_BYTES_AHEAD / SL_PANEL_ROWS);
 }
@@ -124,29 +137,30 @@ static void fetch_streams(const sl_panel *p, const sl_tensor *w, const char *row
 static void narrow_streams(const sl_panel *p, float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1,
                            const void *next, const sl_act *x, size_t t0, size_t t1)
 {
-    const size_t n = p->streams, part = (r1 - r0) / n;
+    const size_t unit = together(w), n = p->streams * unit, part = part_of(p, w, r1 - r0);
     const char *rows = (const char *)w->data + r0 * w->row_bytes;
-    float some[NARROW_MOST][SL_PANEL_ROWS];
-    sl_tensor spread = *w; /* its rows are rows r, r + part, r + 2 * part ... */
+    float some[NARROW_MOST * SL_PANEL_ROWS];
+    sl_tensor spread = *w; /* its rows, or panels, are row r, r + part, r + 2 * part ... */
     spread.rows = n;
-    spread.row_bytes = part * w->row_bytes;
-    for (size_t r = 0; r < part; r++) {
+    spread.row_bytes = part * w->row_bytes / unit;
+    assert((t1 - t0) * n <= sizeof some / sizeof *some);
+    for (size_t r = 0; r < part; r += unit) {
         spread.data = rows + r * w->row_bytes;
-        if (r + 1 == part) /* what lies there is most often as many rows of the same length */
+        if (r + unit == part) /* what lies there is most often as many rows of the same length */
             fetch_streams(p, w, next ? next : rows + (r1 - r0) * w->row_bytes, r1 - r0);
-        p->narrow(some[0], SL_PANEL_ROWS, &spread, 0, n, sl_nothing_next, x, t0, t1);
+        p->narrow(some, n, &spread, 0, n, sl_nothing_next, x, t0, t1);
         for (size_t t = 0; t < t1 - t0; t++)
             for (size_t i = 0; i < n; i++)
-                y[t * ldy + r + i * part] = some[t][i];
+                y[t * ldy + r + i / unit * part + i % unit] = some[t * n + i];
     }
-    if (n * part < r1 - r0)
-        p->narrow(y + n * part, ldy, w, r0 + n * part, r1, next, x, t0, t1);
+    if (p->streams * part < r1 - r0)
+        p->narrow(y + p->streams * part, ldy, w, r0 + p->streams * part, r1, next, x, t0, t1);
 }
 
 void sl_linear_fetch(const sl_kernels *k, sl_act_type act, const sl_tensor *w, const void *rows, size_t n, size_t T)
 {
     const sl_panel *p = &k->panel[w->format][act];
-    if (in_streams(k, p, n, T))
+    if (in_streams(k, p, w, n, T))
         fetch_streams(p, w, rows, n);
     else
         sl_cpu_prefetch_bytes(rows, sl_linear_ahead(w, SL_PANEL_ROWS));
@@ -180,7 +194,7 @@ void sl_linear(const sl_kernels *k, sl_act_type act, float *y, size_t ldy, const
     }
     if (is_few(p, t1 - t0))
         few(k, p, y, ldy, w, r0, r1, next, x, t0, scratch);
-    else if (in_streams(k, p, r1 - r0, t1 - t0))
+    else if (in_streams(k, p, w, r1 - r0, t1 - t0))
         narrow_streams(p, y, ldy, w, r0, r1, next, x, t0, t1);
     else if (t1 - t0 <= p->narrow_max)
         p->narrow(y, ldy, w, r0, r1, next, x, t0, t1);

@@ -604,6 +604,8 @@ static void check_interleaved(ca *c, const void *arg)
     sl_kernels wide = p.k;
     wide.panel[other.format][s->act].narrow_max = 0;
     wide.panel[other.format][s->act].few = NULL;
+    sl_kernels streams = p.k; /* one stream or several */
+    streams.several = !streams.several;
     if (as->few)
         lanes_of_step(c, &p, 0, SL_INTERLEAVED_ROWS);
     for (size_t i = 1; i <= s->T; i += i < 20 ? 1 : 11) {
@@ -612,6 +614,8 @@ static void check_interleaved(ca *c, const void *arg)
         same_part(c, &p, &wide, "interleaved, panels", 0, s->R, s->T - i, s->T);
         same_part(c, &p, &p.k, "interleaved, some rows", r0, s->R, s->T - i, s->T);
         same_part(c, &p, &wide, "interleaved, some rows, panels", r0, s->R, 0, i);
+        same_part(c, &p, &streams, "interleaved, other streams", 0, s->R, s->T - i, s->T);
+        same_part(c, &p, &streams, "interleaved, some rows, other streams", r0, s->R, 0, i);
     }
 }
 

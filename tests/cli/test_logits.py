@@ -55,10 +55,10 @@ class Logits(unittest.TestCase):
         for name in ("llama-small-F16", "qwen3-small-Q8_0", "llama-k256-Q4_K_M", "llama-k256-Q5_K", "qwen3moe-small-BF16"):
             path, _, manifest = self.model(name)
             ids = ids_text(manifest["prompts"][0]["ids"])
-            for ubatch in "1", "3":
-                one, several = (self.rows(path, "--tokens", ids, "-ub", ubatch, env={"SLUICE_STREAMS": streams})[2].tobytes()
+            for args in ("-ub", "1"), ("-ub", "3"), ("-ub", "1", "--repack"):
+                one, several = (self.rows(path, "--tokens", ids, *args, env={"SLUICE_STREAMS": streams})[2].tobytes()
                                 for streams in ("one", "several"))
-                self.assertEqual(one, several, (name, ubatch))
+                self.assertEqual(one, several, (name, args))
 
     def test_ids_in_files_and_forms(self):
         path, _, _ = self.model("llama-small-F32")

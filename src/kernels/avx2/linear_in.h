@@ -116,6 +116,7 @@ SL_ALWAYS_INLINE void fetch_onward(const onward *o, size_t at, size_t n)
 
 #define LINEAR_TILE     4 /* tokens that share the loads of one panel, or of one stored group in registers */
 #define LINEAR_TILE_MAX 8 /* vectors of results, of 8 tokens or of two panels: they may wait in memory */
+#define SIDE_PANELS     4 /* of interleaved rows that are read side by side, each of them a stream */
 static_assert(LINEAR_TILE_MAX >= SL_LANES && LINEAR_TILE_MAX >= 2 * LINEAR_TILE, "either fits");
 
 /* Where the tokens of a tile and one group lie: in sl_act, or `turned` in a sl_lanes. */
@@ -174,6 +175,15 @@ SL_ALWAYS_INLINE void store_tile(float *y, size_t ldy, const __m256 *acc, size_t
     UNROLL
     for (size_t i = 0; i < n; i++)
         store_some(y + i * ldy, acc[i], rows);
+}
+
+/* The same for 8 rows each of `panels`, a constant, as far as `rows` reach: n results of one, then those of the next.
+ */
+SL_ALWAYS_INLINE void store_panels(float *y, size_t ldy, const __m256 *acc, size_t rows, size_t n, size_t panels)
+{
+    UNROLL
+    for (size_t p = 0; p < panels; p++)
+        store_tile(y + p * SL_PANEL_ROWS, ldy, acc + p * n, SL_MIN(SL_PANEL_ROWS, rows - p * SL_PANEL_ROWS), n);
 }
 
 /* What follows `tile` below are its last arguments. Those, and the number of tokens, are constants there, so that it is
@@ -240,6 +250,20 @@ SL_ALWAYS_INLINE void store_tile(float *y, size_t ldy, const __m256 *acc, size_t
                 n = SL_MIN(t1 - t, (size_t)LINEAR_TILE);                                                               \
                 TILE_OF(n, tile, (to, ldy, w, r, r1, next, x, t), ##__VA_ARGS__)                                       \
             }                                                                                                          \
+    }
+
+/* The same, static, of interleaved rows: the last argument of `tile` is how many panels it takes, which lie apart. In
+ * several streams one token meets SIDE_PANELS at a time. */
+#define NARROW_BY_PANELS(name, tile, ...)                                                                              \
+    static NARROW_BY_ROWS(name##_in_order, tile, ##__VA_ARGS__, 1)                                                     \
+    static void name(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const void *next,                 \
+                     const sl_act *x, size_t t0, size_t t1)                                                            \
+    {                                                                                                                  \
+        const size_t step = SIDE_PANELS * SL_PANEL_ROWS;                                                               \
+        if (next == sl_nothing_next && t1 - t0 == 1)                                                                   \
+            for (; r0 + step <= r1; r0 += step, y += step)                                                             \
+                tile(y, ldy, w, r0, r1, next, x, t0, 1, ##__VA_ARGS__, SIDE_PANELS);                                   \
+        name##_in_order(y, ldy, w, r0, r1, next, x, t0, t1);                                                           \
     }
 
 /* ((l0 + l4) + (l1 + l5)) + ((l2 + l6) + (l3 + l7)) of 4 rows. */

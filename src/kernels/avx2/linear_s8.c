@@ -29,36 +29,39 @@ SL_ALWAYS_INLINE void micro_tile(float *y, size_t ldy, const uint8_t *panel, siz
     store_tile(y, ldy, acc, rows, n);
 }
 
-/* n tokens x 8 rows, asking for later ones on the way. */
+/* n tokens x 8 rows each of `panels`, asking for later ones on the way. */
 SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const void *next,
-                                  const sl_act *x, size_t t, size_t n, bool interleaved)
+                                  const sl_act *x, size_t t, size_t n, bool interleaved, size_t panels)
 {
-    const stored_rows rows = rows_stored(w, r0, r1, interleaved);
-    const onward ahead = onward_rows(rows.row[0], w, r1, next);
-    __m256 acc[LINEAR_TILE];
-    zero_tile(acc, n);
+    stored_rows rows[SIDE_PANELS];
+    panels_stored(rows, w, r0, r1, interleaved, panels);
+    const onward ahead = onward_rows(rows[0].row[0], w, r1, next);
+    __m256 acc[LINEAR_TILE_MAX];
+    zero_tile(acc, n * panels);
     for (size_t g = 0, at = 0; g < x->G; g++, at += sizeof(sl_block_q8_0)) {
-        __m256i v[8];
-        load_8_dwords(v, &rows, at + offsetof(sl_block_q8_0, q));
-        keep(v, 8);
-        add_bytes(acc, v, load_halves(&rows, at + offsetof(sl_block_q8_0, d)), act_group(x, t, g), n);
+        UNROLL
+        for (size_t p = 0; p < panels; p++) {
+            __m256i v[8];
+            load_8_dwords(v, &rows[p], at + offsetof(sl_block_q8_0, q));
+            keep(v, 8);
+            add_bytes(acc + p * n, v, load_halves(&rows[p], at + offsetof(sl_block_q8_0, d)), act_group(x, t, g), n);
+        }
         fetch_onward(&ahead, SL_PANEL_ROWS * at, SL_PANEL_ROWS * sizeof(sl_block_q8_0));
     }
-    store_tile(y, ldy, acc, SL_MIN(SL_PANEL_ROWS, r1 - r0), n);
+    store_panels(y, ldy, acc, r1 - r0, n, panels);
 }
 
 MICRO_BY_TILES(sl_micro_s8_avx2, micro_tile)
 
-#define FORMAT(id, interleaved)                                                                                        \
-    static DECODE_WITH(decode_##id, decode, interleaved)                                                               \
-    static NARROW_BY_ROWS(narrow_##id, narrow_tile, interleaved)
-FORMAT(Q8_0, false)
-FORMAT(Q8_0_R8, true)
-#undef FORMAT
+static DECODE_WITH(decode_Q8_0, decode, false)
+static DECODE_WITH(decode_Q8_0_R8, decode, true)
+static NARROW_BY_ROWS(narrow_Q8_0, narrow_tile, false, 1)
+NARROW_BY_PANELS(narrow_Q8_0_R8, narrow_tile, true)
 
 void sl_linear_init_avx2_s8(sl_kernels *k)
 {
     k->panel[SL_FORMAT_Q8_0][SL_ACT_Q8] = s8_panel(decode_Q8_0, narrow_Q8_0);
     k->panel[SL_FORMAT_Q8_0][SL_ACT_Q8].streams = SL_PANEL_ROWS;
     k->panel[SL_FORMAT_Q8_0_R8][SL_ACT_Q8] = s8_panel(decode_Q8_0_R8, narrow_Q8_0_R8);
+    k->panel[SL_FORMAT_Q8_0_R8][SL_ACT_Q8].streams = SIDE_PANELS;
 }

@@ -133,22 +133,27 @@ MICRO_BY_PAIRS(sl_micro_u5_mins_avx2, micro_tile, KIND(true, U_MINIMA))
 
 /* ---- narrow -------------------------------------------------------------------- */
 
-/* n tokens x 8 rows, asking for later ones on the way. lanes: as in act_of. */
+/* n tokens x 8 rows each of `panels`, asking for later ones on the way. lanes: as in act_of. */
 SL_ALWAYS_INLINE void narrow_tile(float *y, size_t ldy, const sl_tensor *w, size_t r0, size_t r1, const void *next,
-                                  const sl_act *x, size_t t, size_t n, const sl_lanes *lanes, sl_format f)
+                                  const sl_act *x, size_t t, size_t n, const sl_lanes *lanes, sl_format f,
+                                  size_t panels)
 {
-    const stored_rows rows = rows_stored(w, r0, r1, sl_format_is_interleaved(f));
-    const onward ahead = onward_rows(rows.row[0], w, r1, next);
+    stored_rows rows[SIDE_PANELS];
+    panels_stored(rows, w, r0, r1, sl_format_is_interleaved(f), panels);
+    const onward ahead = onward_rows(rows[0].row[0], w, r1, next);
     __m256 acc[LINEAR_TILE_MAX];
-    zero_tile(acc, n);
+    zero_tile(acc, n * panels);
     for (size_t g = 0, at = 0; g < w->cols / SL_GROUP; g++, at += block_bytes(f)) {
-        __m256i q[8];
-        __m256 d, m;
-        load_group(q, &d, &m, &rows, at, f);
-        add_group(acc, q, d, m, act_of(x, t, n, lanes, g), n, kind_of(f));
+        UNROLL
+        for (size_t p = 0; p < panels; p++) {
+            __m256i q[8];
+            __m256 d, m;
+            load_group(q, &d, &m, &rows[p], at, f);
+            add_group(acc + p * n, q, d, m, act_of(x, t, n, lanes, g), n, kind_of(f));
+        }
         fetch_onward(&ahead, SL_PANEL_ROWS * at, SL_PANEL_ROWS * block_bytes(f));
     }
-    store_tile(y, ldy, acc, SL_MIN(SL_PANEL_ROWS, r1 - r0), n);
+    store_panels(y, ldy, acc, r1 - r0, n, panels);
 }
 
 /* ---- few ----------------------------------------------------------------------- */
@@ -202,22 +207,25 @@ SL_ALWAYS_INLINE void load_scales(few_weights *out, const stored_rows *rows, siz
 
 /* ---- the table ----------------------------------------------------------------- */
 
-#define FORMAT(id)                                                                                                     \
-    static DECODE_WITH(decode_##id, decode, SL_FORMAT_##id)                                                            \
-    static NARROW_BY_ROWS(narrow_##id, narrow_tile, NULL, SL_FORMAT_##id)
 #define PLAIN(id)                                                                                                      \
-    FORMAT(id)                                                                                                         \
+    static DECODE_WITH(decode_##id, decode, SL_FORMAT_##id)                                                            \
+    static NARROW_BY_ROWS(narrow_##id, narrow_tile, NULL, SL_FORMAT_##id, 1)                                           \
     static FEW_BY_ROWS(few_##id, load_row, load_scales, kind_of(SL_FORMAT_##id), 1, block_bytes(SL_FORMAT_##id),       \
                        SL_FORMAT_##id)
 #define R8(id)                                                                                                         \
-    FORMAT(id##_R8)                                                                                                    \
-    static FEW_BY_TILES(few_##id##_R8, narrow_tile, SL_FORMAT_##id##_R8)
+    static DECODE_WITH(decode_##id##_R8, decode, SL_FORMAT_##id##_R8)                                                  \
+    static FEW_BY_TILES(few_##id##_R8, narrow_tile, SL_FORMAT_##id##_R8, 1)
 #define U_FORMATS(X) X(Q4_0) X(Q4_1) X(Q5_0) X(Q5_1)
 U_FORMATS(PLAIN)
 U_FORMATS(R8)
-#undef FORMAT
 #undef PLAIN
 #undef R8
+
+/* With 5 bits, what limits is their decoding. */
+NARROW_BY_PANELS(narrow_Q4_0_R8, narrow_tile, NULL, SL_FORMAT_Q4_0_R8)
+NARROW_BY_PANELS(narrow_Q4_1_R8, narrow_tile, NULL, SL_FORMAT_Q4_1_R8)
+static NARROW_BY_ROWS(narrow_Q5_0_R8, narrow_tile, NULL, SL_FORMAT_Q5_0_R8, 1)
+static NARROW_BY_ROWS(narrow_Q5_1_R8, narrow_tile, NULL, SL_FORMAT_Q5_1_R8, 1)
 
 void sl_linear_init_avx2_u(sl_kernels *k)
 {
@@ -228,4 +236,5 @@ void sl_linear_init_avx2_u(sl_kernels *k)
     U_FORMATS(SLOTS)
 #undef SLOTS
 #undef SLOT
+    k->panel[SL_FORMAT_Q4_0_R8][SL_ACT_Q8].streams = k->panel[SL_FORMAT_Q4_1_R8][SL_ACT_Q8].streams = SIDE_PANELS;
 }

@@ -92,6 +92,15 @@ SL_ALWAYS_INLINE stored_rows rows_stored(const sl_tensor *w, size_t r0, size_t r
     return s;
 }
 
+/* Those of `panels` times 8 rows from r0 on, a constant; more than one are interleaved. */
+SL_ALWAYS_INLINE void panels_stored(stored_rows *s, const sl_tensor *w, size_t r0, size_t r1, bool interleaved,
+                                    size_t panels)
+{
+    UNROLL
+    for (size_t p = 0; p < panels; p++)
+        s[p] = rows_stored(w, r0 + p * SL_PANEL_ROWS, r1, interleaved);
+}
+
 /* Dwords `at` bytes into the rows, one after another. */
 SL_ALWAYS_INLINE void load_dwords(__m256i v[4], const stored_rows *s, size_t at)
 {
