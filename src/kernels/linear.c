@@ -116,7 +116,7 @@ static size_t together(const sl_tensor *w)
 
 static bool in_streams(const sl_kernels *k, const sl_panel *p, const sl_tensor *w, size_t n_rows, size_t T)
 {
-    const size_t most = together(w) > 1 ? 1 : SL_MIN(p->narrow_max, NARROW_MOST);
+    const size_t most = SL_MIN(p->narrow_max, together(w) > 1 ? 1 : (size_t)NARROW_MOST);
     return k->several && p->streams && n_rows >= 2 * p->streams * together(w) && T <= most && !is_few(p, T);
 }
 

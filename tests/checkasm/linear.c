@@ -698,8 +698,8 @@ static void check_format(ca *c, shape s)
 
     s.kind = DATA_PLAIN;
     if (sl_format_interleaved(s.format) != SL_FORMAT_COUNT)
-        for (size_t i = 0; i < 4; i++) {
-            static const size_t R[] = { 8, 24, 64, 40 }, K[] = { 96, 1056, 2848, 512 };
+        for (size_t i = 0; i < 5; i++) {
+            static const size_t R[] = { 8, 24, 64, 40, 104 }, K[] = { 96, 1056, 2848, 512, 288 };
             s.R = R[i], s.K = sl_round_up(K[i], block), s.T = i % 2 ? 33 : 9;
             ca_case(c, check_interleaved, &s, "linear %s interleaved R=%zu K=%zu", name, s.R, s.K);
         }

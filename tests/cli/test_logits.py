@@ -52,7 +52,7 @@ class Logits(unittest.TestCase):
             self.assertEqual(self.rows(path, "--tokens", ids, *args)[2].tobytes(), whole, args)
 
     def test_same_bits_in_one_stream_and_several(self):
-        for name in ("llama-small-F16", "qwen3-small-Q8_0", "llama-k256-Q4_K_M", "llama-k256-Q5_K", "qwen3moe-small-BF16"):
+        for name in ("llama-small-F16", "qwen3-small-Q8_0", "qwen3-small-Q4_0", "llama-k256-Q4_K_M", "llama-k256-Q5_K", "qwen3moe-small-BF16"):
             path, _, manifest = self.model(name)
             ids = ids_text(manifest["prompts"][0]["ids"])
             for args in ("-ub", "1"), ("-ub", "3"), ("-ub", "1", "--repack"):

@@ -13,6 +13,7 @@
  * see a stream in it, and between two pages memory would stand idle. */
 #include "kernels/avx2/attn_in.h"
 
+#include <assert.h>
 #include "base/num.h"
 
 enum { ROW_BLOCK = 6, PACK_ROWS = 13, PACK_K = 128, PACK_X = 16 };
@@ -218,7 +219,7 @@ SL_ALWAYS_INLINE void packed_tile(size_t rows, const job *j, const float *b)
             _mm256_storeu_ps(j->out + r * j->ldo + 8 * v, acc[r][v]);
 }
 
-/* A block_fn of packed pages. */
+/* A block_fn of packed pages. PACK_ROWS rows and more come in blocks of 4 to 6, and alone where one reaches further. */
 static __attribute__((noinline)) void block_packed(size_t rows, const job *j, const b_view *b, size_t width)
 {
     const float *packed = (const float *)(const void *)b->data;
@@ -230,12 +231,6 @@ static __attribute__((noinline)) void block_packed(size_t rows, const job *j, co
     case 1:
         packed_tile(1, j, packed);
         break;
-    case 2:
-        packed_tile(2, j, packed);
-        break;
-    case 3:
-        packed_tile(3, j, packed);
-        break;
     case 4:
         packed_tile(4, j, packed);
         break;
@@ -243,6 +238,7 @@ static __attribute__((noinline)) void block_packed(size_t rows, const job *j, co
         packed_tile(5, j, packed);
         break;
     default:
+        assert(rows == ROW_BLOCK);
         packed_tile(ROW_BLOCK, j, packed);
     }
 }

@@ -115,9 +115,10 @@ SL_ALWAYS_INLINE void fetch_onward(const onward *o, size_t at, size_t n)
 }
 
 #define LINEAR_TILE     4 /* tokens that share the loads of one panel, or of one stored group in registers */
-#define LINEAR_TILE_MAX 8 /* vectors of results, of 8 tokens or of two panels: they may wait in memory */
-#define SIDE_PANELS     4 /* of interleaved rows that are read side by side, each of them a stream */
-static_assert(LINEAR_TILE_MAX >= SL_LANES && LINEAR_TILE_MAX >= 2 * LINEAR_TILE, "either fits");
+#define LINEAR_TILE_MAX 8 /* vectors of results, of 8 tokens or of several panels: they may wait in memory */
+#define SIDE_PANELS     4 /* of interleaved rows that one token reads side by side, each of them a stream */
+static_assert(LINEAR_TILE_MAX >= SL_LANES && LINEAR_TILE_MAX >= 2 * LINEAR_TILE && LINEAR_TILE_MAX >= SIDE_PANELS,
+              "all fit");
 
 /* Where the tokens of a tile and one group lie: in sl_act, or `turned` in a sl_lanes. */
 typedef struct act_at {
