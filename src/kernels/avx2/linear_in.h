@@ -178,8 +178,7 @@ SL_ALWAYS_INLINE void store_tile(float *y, size_t ldy, const __m256 *acc, size_t
         store_some(y + i * ldy, acc[i], rows);
 }
 
-/* The same for 8 rows each of `panels`, a constant, as far as `rows` reach: n results of one, then those of the next.
- */
+/* The same for 8 rows each of `panels`, a constant, as far as `rows` reach: n results of each, one after another. */
 SL_ALWAYS_INLINE void store_panels(float *y, size_t ldy, const __m256 *acc, size_t rows, size_t n, size_t panels)
 {
     UNROLL
