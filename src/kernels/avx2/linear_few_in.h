@@ -68,10 +68,10 @@ SL_ALWAYS_INLINE void few_add(float acc[SL_PANEL_ROWS][SL_LANES], const few_weig
     for (size_t r = 0; r < FEW_ROWS; r++) {
         const __m256 sum = _mm256_cvtepi32_ps(few_sum(s[r], x, kind));
         const __m256 scale = _mm256_mul_ps(_mm256_set1_ps(w->d[r0 + r]), _mm256_loadu_ps(x->d));
-        __m256 a = _mm256_fmadd_ps(sum, scale, _mm256_load_ps(acc[r0 + r]));
+        __m256 a = _mm256_load_ps(acc[r0 + r]);
         if (kind.offset == U_MINIMA)
             a = _mm256_fmadd_ps(_mm256_set1_ps(w->m[r0 + r]), _mm256_loadu_ps(x->dsum), a);
-        _mm256_store_ps(acc[r0 + r], a);
+        _mm256_store_ps(acc[r0 + r], _mm256_fmadd_ps(sum, scale, a));
     }
 }
 

@@ -112,9 +112,9 @@ SL_ALWAYS_INLINE void add_groups(__m256 *acc, const __m256i *const *q, const __m
             if (kind.offset == U_ZEROS)
                 sum[j] = _mm256_sub_epi32(sum[j], zeros_times(_mm256_castps_si256(m[p]), x.half + t * x.ldg * 2));
             const __m256 scale = _mm256_mul_ps(d[p], _mm256_set1_ps(x.d[t * x.ldg]));
-            acc[j] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum[j]), scale, acc[j]);
             if (kind.offset == U_MINIMA)
                 acc[j] = _mm256_fmadd_ps(m[p], _mm256_set1_ps(x.dsum[t * x.ldg]), acc[j]);
+            acc[j] = _mm256_fmadd_ps(_mm256_cvtepi32_ps(sum[j]), scale, acc[j]);
         }
     }
 }
