@@ -239,7 +239,7 @@ typedef void sl_attn_scores_fn(float *s, size_t lds, const sl_attn_query *q, siz
                                size_t n);
 
 /* Softmax of one chunk, without the division: *max = max of s[0..n), s[j] = exp(s[j] - *max),
- * *sum = their sum. n in 1..256. Element j goes to the same partial sum whatever n. */
+ * *sum = their sum. n in 1..256. Element j goes to the same partial sum whatever n. What is below 2^-126 may be 0. */
 typedef void sl_attn_softmax_fn(float *s, size_t n, float *max, float *sum);
 
 /* acc[r][c] += sum over j in 0..n[r] of p[r][j] * V[at + j][c], in the order of j; int8: the value's

@@ -92,26 +92,31 @@ static inline int32_t hsum8_epi32(__m256i v)
     return _mm_cvtsi128_si32(a);
 }
 
-/* e^x within 1 ulp: x = n ln 2 + r, |r| <= ln 2 / 2, e^r by a polynomial that is minimax in
- * the relative error. 2^n goes on in two factors, so that results below 2^-126 are rounded
- * once, overflow gives infinity and -infinity gives 0 without a branch. NaN stays NaN: it is
- * the second operand of min and max, which they return. */
-static inline __m256 exp8(__m256 x)
+/* e^(x - n ln 2) by a polynomial that is minimax in the relative error, for whole numbers n that leave at most ln 2 / 2
+ * of x. */
+static inline __m256 exp8_rest(__m256 x, __m256 n)
 {
-    const __m256 c = _mm256_max_ps(_mm256_set1_ps(-105.0f), _mm256_min_ps(_mm256_set1_ps(89.0f), x));
-    const __m256 n = _mm256_round_ps(_mm256_mul_ps(c, _mm256_set1_ps(0x1.715476p+0f)),
-                                     _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
     /* ln 2 = 0x1.62e430p-1 - 0x1.05c610p-29 */
     const __m256 r =
-        _mm256_fmadd_ps(n, _mm256_set1_ps(0x1.05c610p-29f), _mm256_fnmadd_ps(n, _mm256_set1_ps(0x1.62e430p-1f), c));
+        _mm256_fmadd_ps(n, _mm256_set1_ps(0x1.05c610p-29f), _mm256_fnmadd_ps(n, _mm256_set1_ps(0x1.62e430p-1f), x));
     __m256 p = _mm256_set1_ps(0x1.6a2416p-10f);
     p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(0x1.1239f4p-7f));
     p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(0x1.5558f2p-5f));
     p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(0x1.555492p-3f));
     p = _mm256_fmadd_ps(p, r, _mm256_set1_ps(0x1.fffffcp-2f));
     p = _mm256_fmadd_ps(_mm256_mul_ps(r, r), p, r);
-    p = _mm256_add_ps(p, _mm256_set1_ps(1.0f));
+    return _mm256_add_ps(p, _mm256_set1_ps(1.0f));
+}
 
+/* e^x within 1 ulp: x = n ln 2 + r, e^r times 2^n. 2^n goes on in two factors, so that results below 2^-126 are
+ * rounded once, overflow gives infinity and -infinity gives 0 without a branch. NaN stays NaN: it is
+ * the second operand of min and max, which they return. */
+static inline __m256 exp8(__m256 x)
+{
+    const __m256 c = _mm256_max_ps(_mm256_set1_ps(-105.0f), _mm256_min_ps(_mm256_set1_ps(89.0f), x));
+    const __m256 n = _mm256_round_ps(_mm256_mul_ps(c, _mm256_set1_ps(0x1.715476p+0f)),
+                                     _MM_FROUND_TO_NEAREST_INT | _MM_FROUND_NO_EXC);
+    const __m256 p = exp8_rest(c, n);
     const __m256i i = _mm256_cvtps_epi32(n), half = _mm256_srai_epi32(i, 1);
     const __m256i bias = _mm256_set1_epi32(127);
     const __m256i e1 = _mm256_slli_epi32(_mm256_add_epi32(half, bias), 23);
