@@ -243,15 +243,26 @@ static __attribute__((noinline)) void block_packed(size_t rows, const job *j, co
     }
 }
 
-/* Of R rows that are left, the next block: all about the same size, since small ones are slow. */
-static inline size_t next_block(size_t R)
+/* R rows in blocks of about the same size, since small ones are slow: the first `more` have a row more. */
+typedef struct row_blocks {
+    size_t rows, more;
+} row_blocks;
+
+static inline row_blocks row_blocks_of(size_t R)
 {
-    return sl_div_up(R, sl_div_up(R, ROW_BLOCK));
+    const size_t n = sl_div_up(R, ROW_BLOCK);
+    return (row_blocks){ R / n, R % n };
+}
+
+static inline size_t rows_of_block(row_blocks b, size_t i)
+{
+    return b.rows + (i < b.more);
 }
 
 SL_ALWAYS_INLINE void many_rows(b_kind kind, const job *j, size_t R, const uint32_t *n, const b_view *b, size_t width)
 {
     _Alignas(64) float buf[PACK_K][PACK_X];
+    const row_blocks blocks = row_blocks_of(R);
     for (size_t x = 0; x < width; x += PACK_X) {
         const size_t w = SL_MIN(width - x, (size_t)PACK_X);
         const tail_mask lo = tail_of(SL_MIN(w, (size_t)8)), hi = tail_of(w > 8 ? w - 8 : 0);
@@ -263,11 +274,11 @@ SL_ALWAYS_INLINE void many_rows(b_kind kind, const job *j, size_t R, const uint3
                 pack(kind, buf, b, j->k1, k0, k1, x, &lo, &hi);
             /* b[k] is buf[k - k0]: count k from k0 on */
             const b_view packed = { .data = (const uint8_t *)buf, .ld = PACK_X, .block = SL_KV_BLOCK };
-            for (size_t r = 0, rows; r < R; r += rows) {
+            for (size_t i = 0, r = 0, rows; r < R; i++, r += rows) {
                 uint32_t left[ROW_BLOCK];
-                rows = next_block(R - r);
-                for (size_t i = 0; n && i < rows; i++)
-                    left[i] = n[r + i] > k0 ? n[r + i] - (uint32_t)k0 : 0;
+                rows = rows_of_block(blocks, i);
+                for (size_t l = 0; n && l < rows; l++)
+                    left[l] = n[r + l] > k0 ? n[r + l] - (uint32_t)k0 : 0;
                 const job part = { .out = j->out + r * j->ldo + x,
                                    .ldo = j->ldo,
                                    .a = j->a + r * j->lda + k0,
@@ -282,8 +293,9 @@ SL_ALWAYS_INLINE void many_rows(b_kind kind, const job *j, size_t R, const uint3
 
 SL_ALWAYS_INLINE void few_rows(block_fn *fn, const job *j, size_t R, const uint32_t *n, const b_view *b, size_t width)
 {
-    for (size_t r = 0, rows; r < R; r += rows) {
-        rows = next_block(R - r);
+    const row_blocks blocks = row_blocks_of(R);
+    for (size_t i = 0, r = 0, rows; r < R; i++, r += rows) {
+        rows = rows_of_block(blocks, i);
         job part = *j;
         part.out += r * j->ldo;
         part.a += r * j->lda;
