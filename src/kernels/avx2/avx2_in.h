@@ -108,7 +108,7 @@ static inline __m256 exp8_rest(__m256 x, __m256 n)
     return _mm256_add_ps(p, _mm256_set1_ps(1.0f));
 }
 
-/* e^x within 1 ulp: x = n ln 2 + r, e^r times 2^n. 2^n goes on in two factors, so that results below 2^-126 are
+/* e^x within 1.01 ulp: x = n ln 2 + r, e^r times 2^n. 2^n goes on in two factors, so that results below 2^-126 are
  * rounded once, overflow gives infinity and -infinity gives 0 without a branch. NaN stays NaN: it is
  * the second operand of min and max, which they return. */
 static inline __m256 exp8(__m256 x)

@@ -5,8 +5,8 @@
  *
  * Per group of an element, in the order of groups (this sequence is the panel type's definition):
  *   s    = sum of w * x - z * sum of x, exact; z is 0 with minima, the zero point, or 8 (4 bits) or 16 (5 bits)
+ *   acc  = fma(m, dsum, acc)      with minima only; first, for s comes late
  *   acc  = fma(s, d * dx, acc)
- *   acc  = fma(m, dsum, acc)      with minima only
  *
  * No sum can saturate: maddubs adds 2 products, and an s16 lane takes 16 products of at most 15 * 127,
  * which is 30,480, or 8 of at most 31 * 127, which is 31,496. */
