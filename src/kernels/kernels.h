@@ -249,7 +249,8 @@ typedef void sl_attn_mix_fn(float *acc, const float *p, size_t ldp, const uint32
                             size_t at);
 
 /* Join a further chunk (m2, l2, a2) to the running (m, l, a): m = max, l and a rescaled to
- * the new maximum and added. a, a2 [C]. A running m of -INFINITY with l = 0 and a = 0 is empty. */
+ * the new maximum and added. a, a2 [C]. A running m of -INFINITY with l = 0 and a = 0 is empty. A factor below 2^-126
+ * may be 0. */
 typedef void sl_attn_fold_fn(float *m, float *l, float *a, float m2, float l2, const float *a2, size_t C);
 
 /* y[i] = a[i] * s; y may be a. */

@@ -250,6 +250,7 @@ typedef struct row_blocks {
 
 static inline row_blocks row_blocks_of(size_t R)
 {
+    assert(R > 0);
     const size_t n = sl_div_up(R, ROW_BLOCK);
     return (row_blocks){ R / n, R % n };
 }

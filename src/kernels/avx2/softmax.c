@@ -7,7 +7,7 @@
  * beside a largest weight of 1 counts as 0. */
 static inline __m256 exp8_of_negative(__m256 x)
 {
-    const __m256 least = _mm256_set1_ps(-0x1.5d589ep+6f);     /* ln 2^-126 */
+    const __m256 least = _mm256_set1_ps(-0x1.5d589ep+6f);     /* the least x with e^x >= 2^-126 */
     const __m256 whole = _mm256_set1_ps(0x1.8p+23f + 127.0f); /* adding it rounds, and leaves 127 + n in the low bits */
     const __m256 c = _mm256_max_ps(least, x);
     const __m256 sum = _mm256_fmadd_ps(c, _mm256_set1_ps(0x1.715476p+0f), whole);
