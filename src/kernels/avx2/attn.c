@@ -243,27 +243,10 @@ static __attribute__((noinline)) void block_packed(size_t rows, const job *j, co
     }
 }
 
-/* R rows in blocks of about the same size, since small ones are slow: the first `more` have a row more. */
-typedef struct row_blocks {
-    size_t rows, more;
-} row_blocks;
-
-static inline row_blocks row_blocks_of(size_t R)
-{
-    assert(R > 0);
-    const size_t n = sl_div_up(R, ROW_BLOCK);
-    return (row_blocks){ R / n, R % n };
-}
-
-static inline size_t rows_of_block(row_blocks b, size_t i)
-{
-    return b.rows + (i < b.more);
-}
-
 SL_ALWAYS_INLINE void many_rows(b_kind kind, const job *j, size_t R, const uint32_t *n, const b_view *b, size_t width)
 {
     _Alignas(64) float buf[PACK_K][PACK_X];
-    const row_blocks blocks = row_blocks_of(R);
+    const row_blocks blocks = row_blocks_of(R, ROW_BLOCK);
     for (size_t x = 0; x < width; x += PACK_X) {
         const size_t w = SL_MIN(width - x, (size_t)PACK_X);
         const tail_mask lo = tail_of(SL_MIN(w, (size_t)8)), hi = tail_of(w > 8 ? w - 8 : 0);
@@ -294,7 +277,7 @@ SL_ALWAYS_INLINE void many_rows(b_kind kind, const job *j, size_t R, const uint3
 
 SL_ALWAYS_INLINE void few_rows(block_fn *fn, const job *j, size_t R, const uint32_t *n, const b_view *b, size_t width)
 {
-    const row_blocks blocks = row_blocks_of(R);
+    const row_blocks blocks = row_blocks_of(R, ROW_BLOCK);
     for (size_t i = 0, r = 0, rows; r < R; i++, r += rows) {
         rows = rows_of_block(blocks, i);
         job part = *j;

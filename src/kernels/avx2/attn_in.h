@@ -1,7 +1,9 @@
-/* attn_in.h - how pages are read: 8 numbers of any type as f32, tails included. */
+/* attn_in.h - how pages are read: 8 numbers of any type as f32, tails included; how rows are cut into blocks. */
 #ifndef SL_KERNELS_AVX2_ATTN_IN_H
 #define SL_KERNELS_AVX2_ATTN_IN_H
 
+#include <assert.h>
+#include "base/num.h"
 #include "kernels/avx2/avx2_in.h"
 
 /* How b lies in memory: rows of x, one per k; PAIR: one per two k, these two side by side. */
@@ -56,6 +58,24 @@ SL_ALWAYS_INLINE __m256 load8(b_kind kind, const b_view *b, size_t k, bool odd, 
         return _mm256_cvtepi32_ps(_mm256_cvtepi8_epi32(_mm_loadl_epi64((const __m128i *)p)));
     const __m128i h = m ? _mm_maskload_epi32((const int *)p, m->m4) : _mm_loadu_si128((const __m128i *)p);
     return kind == B_F16 ? _mm256_cvtph_ps(h) : _mm256_castsi256_ps(_mm256_slli_epi32(_mm256_cvtepu16_epi32(h), 16));
+}
+
+/* R > 0 rows in blocks of at most `most`, all of about the same size, since small ones are slow: the first `more` have
+ * a row more. */
+typedef struct row_blocks {
+    size_t rows, more;
+} row_blocks;
+
+static inline row_blocks row_blocks_of(size_t R, size_t most)
+{
+    assert(R > 0);
+    const size_t n = sl_div_up(R, most);
+    return (row_blocks){ R / n, R % n };
+}
+
+static inline size_t rows_of_block(row_blocks b, size_t i)
+{
+    return b.rows + (i < b.more);
 }
 
 #endif

@@ -72,8 +72,9 @@ void sl_attn_scores_int8_avx2(float *s, size_t lds, const sl_attn_query *q, size
                               size_t n)
 {
     const size_t width = sl_round_up(n, 16);
-    for (size_t r = 0, rows; r < R; r += rows) {
-        rows = sl_div_up(R - r, sl_div_up(R - r, ROW_BLOCK)); /* blocks of about the same size */
+    const row_blocks blocks = row_blocks_of(R, ROW_BLOCK);
+    for (size_t i = 0, r = 0, rows; r < R; i++, r += rows) {
+        rows = rows_of_block(blocks, i);
         switch (rows) {
         case 1:
             strip(1, s, lds, q, r, k, at, width);
